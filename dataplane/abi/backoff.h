@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a poller does when it finds nothing: pause, give the core away, or sleep. One policy for the
+ * daemon's workers and for ibv_poll_cq, because on few cores one poller that does not yield ruins
+ * all others. Pure: times are arguments, in nanoseconds of a clock that never goes back.
+ *
+ * The yield threshold adapts: a yield that comes straight back means the core is ours (wait longer
+ * before the next), one that takes long means somebody else had work (yield sooner).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define UROCE_BACKOFF_START     64u
+#define UROCE_BACKOFF_MAX       1024u
+#define UROCE_BACKOFF_SHARED_NS 1000u  /* a yield longer than this: the core is shared */
+#define UROCE_BACKOFF_SLEEP_NS  50000u /* idle this long: sleep */
+
+enum uroce_backoff_step { UROCE_BACKOFF_PAUSE, UROCE_BACKOFF_YIELD, UROCE_BACKOFF_SLEEP };
+
+struct uroce_backoff {
+	uint32_t limit;      /* empty polls before a yield */
+	uint32_t empty;      /* empty polls since the last yield */
+	uint32_t shared;     /* the last yield let somebody else run */
+	uint32_t reserved;
+	uint64_t idle_since; /* 0: not idle */
+};
+
+static inline void uroce_backoff_init(struct uroce_backoff *b)
+{
+	b->limit = UROCE_BACKOFF_START;
+	b->empty = 0;
+	b->shared = 0;
+	b->reserved = 0;
+	b->idle_since = 0;
+}
+
+/* A poll found work. */
+static inline void uroce_backoff_busy(struct uroce_backoff *b)
+{
+	b->empty = 0;
+	b->idle_since = 0;
+}
+
+/* A poll found nothing: true when the caller should now read the clock and ask uroce_backoff_next. */
+static inline int uroce_backoff_due(struct uroce_backoff *b)
+{
+	return ++b->empty >= b->limit || !b->idle_since;
+}
+
+/* What to do now. After YIELD, report its length with uroce_backoff_yielded. */
+static inline enum uroce_backoff_step uroce_backoff_next(struct uroce_backoff *b, uint64_t now)
+{
+	if (!b->idle_since)
+		b->idle_since = now ? now : 1;
+	if (now - b->idle_since >= UROCE_BACKOFF_SLEEP_NS)
+		return UROCE_BACKOFF_SLEEP;
+	return b->empty >= b->limit ? UROCE_BACKOFF_YIELD : UROCE_BACKOFF_PAUSE;
+}
+
+static inline void uroce_backoff_yielded(struct uroce_backoff *b, uint64_t took_ns)
+{
+	b->empty = 0;
+	b->shared = took_ns > UROCE_BACKOFF_SHARED_NS;
+	if (b->shared)
+		b->limit = b->limit > 1 ? b->limit / 2 : 1;
+	else
+		b->limit = b->limit < UROCE_BACKOFF_MAX / 2 ? b->limit * 2 : UROCE_BACKOFF_MAX;
+}

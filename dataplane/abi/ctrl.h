@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Control-socket messages. AF_UNIX SOCK_SEQPACKET; one connection is one context (one opened
+ * device). A request is struct uroce_req and its body in one message; every request has exactly one
+ * reply, in order, struct uroce_rep and its body, perhaps with file descriptors (SCM_RIGHTS). A
+ * connection that closes takes down all objects made on it. `err` is 0 or a positive errno.
+ *
+ * The first request must be HELLO (an application) or ADMIN_HELLO (the `uroce` command).
+ */
+#pragma once
+
+#include "dataplane/abi/abi.h"
+
+#define UROCE_DEV_NAME_MAX 64u
+#define UROCE_CTRL_MSG_MAX 4096u
+#define UROCE_CTRL_FDS_MAX (2u + UROCE_MAX_WORKERS)
+
+enum uroce_ctrl_op {
+	UROCE_OP_HELLO = 1,
+	UROCE_OP_QUERY_DEVICE,
+	UROCE_OP_QUERY_PORT,
+	UROCE_OP_ALLOC_PD,
+	UROCE_OP_FREE_PD,
+	UROCE_OP_REG_MR,
+	UROCE_OP_DEREG_MR,
+	UROCE_OP_CREATE_CHANNEL,
+	UROCE_OP_DESTROY_CHANNEL,
+	UROCE_OP_CREATE_CQ,
+	UROCE_OP_DESTROY_CQ,
+	UROCE_OP_CREATE_QP,
+	UROCE_OP_MODIFY_QP,
+	UROCE_OP_QUERY_QP,
+	UROCE_OP_DESTROY_QP,
+	UROCE_OP_CREATE_AH,
+	UROCE_OP_DESTROY_AH,
+	UROCE_OP_PROBE_MEMORY,
+
+	UROCE_OP_ADMIN_HELLO = 256,
+	UROCE_OP_ADMIN_STATUS, /* reply: a memfd with JSON text */
+	UROCE_OP_ADMIN_STOP,
+	UROCE_OP_ADMIN_FAULT,  /* reply: a memfd with JSON text */
+};
+
+struct uroce_req {
+	uint32_t op;
+	uint32_t len; /* of the body */
+};
+
+struct uroce_rep {
+	uint32_t op;
+	uint32_t err;
+	uint32_t len; /* of the body; 0 when err is not */
+	uint32_t n_fds;
+};
+
+/* HELLO. Reply fds: [0] UAR memfd, [1] async-event socket (read end), [2 + w] eventfd of worker w. */
+struct uroce_hello {
+	uint32_t magic;
+	uint32_t version;   /* UROCE_ABI_VERSION of the provider; EPROTO when the daemon's differs */
+	char device[UROCE_DEV_NAME_MAX];
+	uint64_t probe_addr; /* an 8-byte variable of the client, for PROBE_MEMORY */
+	uint32_t client_pid; /* as the client sees itself; the daemon believes SO_PEERCRED */
+	uint32_t reserved;
+};
+
+/* Also sent with err == EPROTO, so that the client can name both versions. */
+struct uroce_hello_rep {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t n_workers;
+	uint32_t uar_size;
+	uint32_t daemon_pid;   /* as the client's pid namespace sees it, 0 if it cannot: PR_SET_PTRACER */
+	uint32_t memory_err;   /* 0, or the errno with which the daemon could not reach memory */
+	uint64_t boot_id;      /* differs for every start of a daemon */
+	char daemon_version[32];
+};
+
+/* PROBE_MEMORY: no body; the daemon reads and writes back probe_addr. err: why it cannot. */
+
+struct uroce_device_attr {
+	char fw_ver[64];
+	uint64_t node_guid;      /* big-endian */
+	uint64_t sys_image_guid; /* big-endian */
+	uint64_t max_mr_size, page_size_cap;
+	uint32_t vendor_id, vendor_part_id, hw_ver;
+	uint32_t max_qp, max_qp_wr, device_cap_flags, max_sge, max_sge_rd, max_inline;
+	uint32_t max_cq, max_cqe, max_mr, max_pd, max_qp_rd_atom, max_res_rd_atom;
+	uint32_t max_qp_init_rd_atom, atomic_cap, max_mw, max_mcast_grp, max_mcast_qp_attach;
+	uint32_t max_ah, max_srq, max_srq_wr, max_srq_sge, max_pkeys, local_ca_ack_delay;
+	uint32_t phys_port_cnt;
+};
+
+struct uroce_port_attr {
+	uint32_t state, max_mtu, active_mtu; /* the numbers of enum ibv_port_state, ibv_mtu */
+	uint32_t gid_tbl_len, pkey_tbl_len, max_msg_sz, port_cap_flags;
+	uint32_t active_width, active_speed, phys_state, link_layer;
+	uint32_t bad_pkey_cntr, qkey_viol_cntr;
+};
+
+struct uroce_handle { /* body of the FREE, DEREG and DESTROY requests, and of some replies */
+	uint32_t handle;
+	uint32_t reserved;
+};
+
+/* DESTROY_CQ and DESTROY_QP: events the daemon has sent for the object, to be read and dropped. */
+struct uroce_destroy_rep {
+	uint32_t events_sent;
+	uint32_t reserved;
+};
+
+/*
+ * REG_MR. One optional fd: a file that backs [addr, addr + length) as a shared mapping from
+ * map_offset on (then the daemon may map it). access: bits of enum ibv_access_flags.
+ */
+struct uroce_reg_mr {
+	uint32_t pd;
+	uint32_t access;
+	uint64_t addr;   /* where the memory is in the process */
+	uint64_t length;
+	uint64_t iova;   /* the address that WRs use */
+	uint64_t map_offset;
+};
+
+struct uroce_reg_mr_rep {
+	uint32_t handle;
+	uint32_t lkey, rkey;
+	uint32_t reserved;
+};
+
+/* CREATE_CHANNEL: reply fds [0] the program's read end, [1] a write end for re-queued tokens. */
+
+struct uroce_create_cq {
+	uint32_t cqe;      /* at least this many */
+	uint32_t channel;  /* handle, 0: none */
+	uint64_t token;    /* 8 bytes the daemon sends on the channel: the ibv_cq's address */
+};
+
+struct uroce_create_cq_rep { /* fd [0]: the CQ's memory */
+	uint32_t handle;
+	uint32_t depth;      /* a power of two */
+	uint32_t n_subs;     /* one a worker */
+	uint32_t sub_off;
+	uint64_t sub_stride;
+	uint64_t size;
+};
+
+struct uroce_qp_cap {
+	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
+};
+
+struct uroce_create_qp {
+	uint32_t type;     /* the numbers of enum ibv_qp_type: RC 2, UC 3, UD 4 */
+	uint32_t pd, send_cq, recv_cq, srq;
+	uint32_t sq_sig_all;
+	struct uroce_qp_cap cap;
+	uint32_t reserved;
+	uint64_t token;    /* element of this QP's async events: the ibv_qp's address */
+};
+
+struct uroce_create_qp_rep { /* fd [0]: the QP's memory, struct uroce_qp_page at 0 */
+	uint32_t handle;
+	uint32_t qpn;
+	uint32_t slot;       /* doorbell slot in the context */
+	uint32_t worker;
+	struct uroce_qp_cap cap;
+	uint32_t sq_depth, rq_depth;   /* powers of two, 0: no such queue */
+	uint32_t sq_stride, rq_stride; /* bytes */
+	uint32_t sq_off, rq_off;
+	uint32_t reserved;
+	uint64_t size;
+};
+
+/* Address vector; gid is network order. */
+struct uroce_ah_attr {
+	uint8_t dgid[16];
+	uint32_t flow_label;
+	uint8_t sgid_index, hop_limit, traffic_class, sl;
+	uint8_t is_global, port_num, src_path_bits, static_rate;
+	uint16_t dlid;
+	uint16_t reserved;
+};
+UROCE_ASSERT(sizeof(struct uroce_ah_attr) == 32, "no padding");
+
+/* The fields of struct ibv_qp_attr; mask bits are those of enum ibv_qp_attr_mask. */
+struct uroce_qp_attr {
+	uint32_t qp_state, cur_qp_state, path_mtu, path_mig_state;
+	uint32_t qkey, rq_psn, sq_psn, dest_qp_num, access;
+	struct uroce_qp_cap cap;
+	struct uroce_ah_attr ah, alt_ah;
+	uint16_t pkey_index, alt_pkey_index;
+	uint8_t en_sqd_async_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic;
+	uint8_t min_rnr_timer, port_num, timeout, retry_cnt;
+	uint8_t rnr_retry, alt_port_num, alt_timeout, reserved;
+	uint32_t rate_limit;
+};
+
+struct uroce_modify_qp {
+	uint32_t handle;
+	uint32_t mask;
+	struct uroce_qp_attr attr;
+};
+
+struct uroce_query_qp_rep {
+	struct uroce_qp_attr attr;
+};
+
+struct uroce_create_ah {
+	uint32_t pd;
+	uint32_t reserved;
+	struct uroce_ah_attr attr;
+};
+
+/* One record on the async-event socket; the first 16 bytes are what libibverbs reads there. */
+struct uroce_async_record {
+	uint64_t element; /* token of the QP or CQ; port number for port events; 0 for the device */
+	uint32_t type;    /* enum ibv_event_type */
+	uint32_t reserved;
+};
+UROCE_ASSERT(sizeof(struct uroce_async_record) == 16, "as ib_uverbs_async_event_desc");
+
+/* ADMIN_FAULT: body is a command line as text, not terminated. */

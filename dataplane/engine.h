@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The face of the transport core: one engine is one worker's share of one device. Pure: events and a
+ * time in, effects out through the ports; the same inputs give the same outputs, bit for bit.
+ *
+ * `now` is in nanoseconds and never goes back. Numbers (QPN, CQ number, memory key, PD) are given by
+ * the caller, who keeps them unique over all engines of a device. An engine allocates nothing: its
+ * tables live in the arena, and the memory of each QP comes with the command that makes it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/abi/abi.h"
+#include "dataplane/abi/ctrl.h"
+#include "dataplane/ports.h"
+#include "fabric/wire/packet.h"
+
+struct engine;
+
+struct engine_conf {
+	uint32_t max_qp;      /* powers of two, all three */
+	uint32_t max_cq;
+	uint32_t max_mr;
+	uint32_t worker;      /* which CQ sub-ring is ours */
+	uint32_t window;      /* packets in flight per QP; 0: default */
+	uint64_t seed;
+	bool check_icrc;      /* verify the ICRC of what arrives */
+};
+
+size_t engine_size(const struct engine_conf *conf);                     /* arena bytes, 64-aligned */
+struct engine *engine_create(const struct engine_conf *conf, const struct ports *ports, void *arena);
+
+/* Frames from the link, in order. They stay the caller's; nothing of them is kept. */
+void engine_rx(struct engine *e, uint64_t now, const struct frame *const *in, unsigned n);
+
+/* A doorbell for this QP: look at its SQ (and at its RQ in ERR). Unknown QPNs are ignored. */
+void engine_doorbell(struct engine *e, uint64_t now, uint32_t qpn);
+
+/*
+ * Fill up to n empty frames (buf, room set; FRAME_HEADROOM before buf) with packets to send; returns
+ * how many. Pull: what is not asked for stays where it is.
+ */
+unsigned engine_tx(struct engine *e, uint64_t now, struct frame *const *out, unsigned n);
+bool engine_tx_pending(const struct engine *e);
+
+/* When engine_expire must be called next; UINT64_MAX: never. */
+uint64_t engine_deadline(const struct engine *e);
+void engine_expire(struct engine *e, uint64_t now);
+
+enum engine_op {
+	ENGINE_MR_ADD,
+	ENGINE_MR_DEL,
+	ENGINE_CQ_ADD,
+	ENGINE_CQ_DEL,
+	ENGINE_QP_ADD,
+	ENGINE_QP_MODIFY,
+	ENGINE_QP_QUERY,
+	ENGINE_QP_DEL,
+};
+
+struct cmd_mr_add {
+	uint32_t key;      /* lkey == rkey: index << 8 | generation */
+	uint32_t pd;
+	uint32_t access;   /* enum ibv_access_flags */
+	uint64_t iova;
+	uint64_t length;
+	uint64_t addr;     /* where iova is in the process */
+	uint64_t region;   /* handed back in mem_vec */
+};
+
+struct cmd_cq_add {
+	uint32_t cqn;
+	uint32_t depth;               /* power of two */
+	uint32_t owner;
+	struct uroce_cq_page *page;
+	struct uroce_ring *ring;      /* this worker's sub-ring; the CQEs follow it */
+	uint64_t channel;             /* 0: none */
+	uint64_t token;
+};
+
+struct cmd_qp_add {
+	uint32_t qpn;
+	uint32_t type;                /* UROCE_QPT_* */
+	uint32_t pd;
+	uint32_t send_cqn, recv_cqn;
+	uint32_t owner;
+	uint32_t slot;                /* of the context, for CQEs */
+	uint32_t sq_sig_all;
+	uint64_t token;
+	struct uroce_qp_cap cap;      /* as granted */
+	uint32_t sq_depth, rq_depth, sq_stride, rq_stride;
+	struct uroce_qp_page *page;
+	uint8_t *sq, *rq;             /* slots in shared memory */
+	void *mem;                    /* engine_qp_size() bytes, zeroed, the engine's until QP_DEL */
+};
+size_t engine_qp_size(uint32_t sq_depth);
+
+/*
+ * MODIFY: attributes and mask as the program gave them, checked here by the state table. path: how
+ * to reach attr.ah (resolved by the caller), read only when the mask has IBV_QP_AV.
+ */
+struct cmd_qp_modify {
+	uint32_t qpn;
+	uint32_t mask;
+	struct uroce_qp_attr attr;
+	struct net_path path;
+};
+
+struct cmd {
+	enum engine_op op;
+	union {
+		struct cmd_mr_add mr_add;
+		struct cmd_cq_add cq_add;
+		struct cmd_qp_add qp_add;
+		struct cmd_qp_modify qp_modify;
+		uint32_t key; /* MR_DEL: key; CQ_DEL: cqn; QP_QUERY, QP_DEL: qpn */
+	};
+};
+
+struct cmd_reply {
+	union {
+		struct uroce_qp_attr attr;         /* QP_QUERY */
+		uint32_t events_sent;              /* QP_DEL, CQ_DEL: events that named the object */
+	};
+};
+
+/* 0 or a negative errno. After MR_DEL no byte of the region is touched any more. */
+int engine_command(struct engine *e, uint64_t now, const struct cmd *cmd, struct cmd_reply *reply);
+
+/* What `uroce status` shows of a QP beyond its attributes. */
+struct engine_qp_info {
+	uint32_t state, type, dest_qpn, mtu;
+	uint32_t nxt_psn, una_psn, epsn, msn;
+	uint32_t sq_pending, retries, rnr_retries;
+};
+int engine_qp_info(const struct engine *e, uint32_t qpn, struct engine_qp_info *info);
+
+/* Counters: one line each in transport/counters.h. */
+const uint64_t *engine_counters(const struct engine *e);
+unsigned engine_n_counters(void);
+const char *engine_counter_name(unsigned i);
+
+/* The numbers of libibverbs' enums that the core needs; the provider checks them against verbs.h. */
+#define UROCE_QPT_RC 2u
+#define UROCE_QPT_UC 3u
+#define UROCE_QPT_UD 4u
+
+enum uroce_qps { UROCE_QPS_RESET, UROCE_QPS_INIT, UROCE_QPS_RTR, UROCE_QPS_RTS, UROCE_QPS_SQD, UROCE_QPS_SQE, UROCE_QPS_ERR, UROCE_N_QPS };
+
+#define UROCE_ACCESS_LOCAL_WRITE   0x01u
+#define UROCE_ACCESS_REMOTE_WRITE  0x02u
+#define UROCE_ACCESS_REMOTE_READ   0x04u
+#define UROCE_ACCESS_REMOTE_ATOMIC 0x08u
+
+#define UROCE_EVENT_CQ_ERR           0u
+#define UROCE_EVENT_QP_FATAL         1u
+#define UROCE_EVENT_QP_REQ_ERR       2u
+#define UROCE_EVENT_QP_ACCESS_ERR    3u
+#define UROCE_EVENT_COMM_EST         4u
+#define UROCE_EVENT_SQ_DRAINED       5u
+#define UROCE_EVENT_DEVICE_FATAL     8u
+#define UROCE_EVENT_PORT_ACTIVE      9u
+#define UROCE_EVENT_PORT_ERR         10u
+#define UROCE_EVENT_QP_LAST_WQE      16u

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Invariant CRC of RoCEv2 (IBA annex A17): CRC-32 over eight 0xff bytes, then the packet from the IP
+ * header on with the fields that routers change (TOS, TTL, checksums, flow label, hop limit, BTH
+ * resv8a) read as ones, up to the ICRC itself; carried least significant byte first.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "fabric/wire/frame.h"
+
+/*
+ * The ICRC of a frame in either form whose IP header starts l3_off bytes into head. covered: bytes
+ * from the IP header to the end of pad, the ICRC not included.
+ */
+uint32_t icrc_frame(const struct frame *f, uint32_t l3_off, uint32_t covered);
