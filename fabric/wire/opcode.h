@@ -61,6 +61,9 @@ struct opcode_desc {
 /* Never NULL; an unknown opcode has a NULL name. */
 const struct opcode_desc *opcode_get(uint8_t opcode);
 
-/* For `uroce fault ... opcode=read-response-middle`: the operation of that short name, or -1. */
+/*
+ * For `uroce fault ... opcode=read-response-middle`: the operation of that short name, or -1. "cnp",
+ * which has no operation, gives its opcode, 0x81. opcode_op_name never gives NULL.
+ */
 int opcode_op_by_name(const char *name);
 const char *opcode_op_name(uint8_t opcode);

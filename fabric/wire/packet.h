@@ -46,6 +46,7 @@ struct packet {
 	uint32_t qkey, src_qpn;
 	uint32_t imm;          /* as it stands on the wire (big-endian): programs treat it so */
 	uint32_t inv_rkey;     /* IETH */
+	uint32_t xrc_srqn;     /* XRCETH */
 	uint32_t payload_len;  /* without pad */
 	/* filled by packet_parse only */
 	uint32_t icrc;         /* as carried */
