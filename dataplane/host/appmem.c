@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/host/appmem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "dataplane/host/appmem_proc.h"
+
+enum { DIR_READ, DIR_WRITE };
+
+/* Atomics on the same bytes meet on one lock, also through different mappings of one page. */
+#define ATOMIC_STRIPES 512u
+static struct {
+	pthread_spinlock_t lock;
+} __attribute__((aligned(64))) stripe[ATOMIC_STRIPES];
+
+__attribute__((constructor)) static void stripes_init(void)
+{
+	for (unsigned i = 0; i < ATOMIC_STRIPES; i++)
+		pthread_spin_init(&stripe[i].lock, PTHREAD_PROCESS_PRIVATE);
+}
+
+/* A place in a list of pieces. */
+struct cursor {
+	unsigned i;
+	uint64_t off;
+};
+
+static unsigned app_iov(struct iovec *iov, const struct mem_vec *v, unsigned n, struct cursor c)
+{
+	unsigned k = 0;
+
+	for (; c.i < n && k < IOV_MAX; c.i++, c.off = 0) {
+		if (v[c.i].len == c.off)
+			continue;
+		iov[k].iov_base = (void *)(uintptr_t)(v[c.i].addr + c.off);
+		iov[k++].iov_len = v[c.i].len - c.off;
+	}
+	return k;
+}
+
+/* As app_iov, at most `limit` bytes. */
+static unsigned buf_iov(struct iovec *iov, const struct buf_vec *v, unsigned n, struct cursor c,
+			uint64_t limit)
+{
+	unsigned k = 0;
+
+	for (; c.i < n && k < IOV_MAX && limit; c.i++, c.off = 0) {
+		uint64_t len = v[c.i].len - c.off;
+
+		if (!len)
+			continue;
+		if (len > limit)
+			len = limit;
+		iov[k].iov_base = v[c.i].base + c.off;
+		iov[k++].iov_len = len;
+		limit -= len;
+	}
+	return k;
+}
+
+static void app_advance(struct cursor *c, const struct mem_vec *v, uint64_t n)
+{
+	while (n) {
+		uint64_t left = v[c->i].len - c->off;
+
+		if (n < left) {
+			c->off += n;
+			return;
+		}
+		n -= left;
+		c->i++;
+		c->off = 0;
+	}
+}
+
+static void buf_advance(struct cursor *c, const struct buf_vec *v, uint64_t n)
+{
+	while (n) {
+		uint64_t left = v[c->i].len - c->off;
+
+		if (n < left) {
+			c->off += n;
+			return;
+		}
+		n -= left;
+		c->i++;
+		c->off = 0;
+	}
+}
+
+/* One system call's worth; bytes moved, or a negative errno. */
+static ssize_t move_vm(const struct appmem *m, int dir, const struct mem_vec *app, unsigned n_app,
+		       struct cursor ca, const struct buf_vec *buf, unsigned n_buf, struct cursor cb)
+{
+	struct iovec remote[IOV_MAX], local[IOV_MAX];
+	unsigned nr = app_iov(remote, app, n_app, ca);
+	unsigned nl = buf_iov(local, buf, n_buf, cb, UINT64_MAX);
+	ssize_t r = dir == DIR_READ ? process_vm_readv(m->pid, local, nl, remote, nr, 0)
+				    : process_vm_writev(m->pid, local, nl, remote, nr, 0);
+
+	return r < 0 ? -errno : r ? r : -EFAULT;
+}
+
+static ssize_t move_file(const struct appmem *m, int dir, const struct mem_vec *app, unsigned n_app,
+			 struct cursor ca, const struct buf_vec *buf, unsigned n_buf,
+			 struct cursor cb)
+{
+	struct iovec local[IOV_MAX];
+	unsigned nl;
+	ssize_t r;
+	off_t at;
+
+	while (ca.i < n_app && app[ca.i].len == ca.off)
+		ca.i++, ca.off = 0;
+	if (ca.i == n_app)
+		return -EFAULT;
+	at = (off_t)(app[ca.i].addr + ca.off);
+	if (at < 0)
+		return -EFAULT;
+	nl = buf_iov(local, buf, n_buf, cb, app[ca.i].len - ca.off);
+	r = dir == DIR_READ ? preadv(m->mem_fd, local, (int)nl, at)
+			    : pwritev(m->mem_fd, local, (int)nl, at);
+	/* 0: the address space is gone (exit or exec). EIO: not mapped. */
+	return r < 0 ? (errno == EIO ? -EFAULT : -errno) : r ? r : -ESRCH;
+}
+
+static int move(int dir, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,
+		unsigned n_buf)
+{
+	struct cursor ca = { 0 }, cb = { 0 };
+	const struct appmem *m;
+	uint64_t left = 0;
+
+	for (unsigned i = 0; i < n_app; i++)
+		left += app[i].len;
+	if (!left)
+		return 0;
+	m = (const struct appmem *)(uintptr_t)app[0].region;
+	while (left) {
+		ssize_t r;
+
+		if (__atomic_load_n(&m->retired, __ATOMIC_RELAXED))
+			return -ESRCH;
+		r = (m->mem_fd < 0 ? move_vm : move_file)(m, dir, app, n_app, ca, buf, n_buf, cb);
+		if (r < 0)
+			return (int)r;
+		if ((uint64_t)r > left)
+			return -EFAULT;
+		app_advance(&ca, app, (uint64_t)r);
+		buf_advance(&cb, buf, (uint64_t)r);
+		left -= (uint64_t)r;
+	}
+	return 0;
+}
+
+int appmem_read(void *ctx, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,
+		unsigned n_buf)
+{
+	(void)ctx;
+	return move(DIR_READ, app, n_app, buf, n_buf);
+}
+
+int appmem_write(void *ctx, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,
+		 unsigned n_buf)
+{
+	(void)ctx;
+	return move(DIR_WRITE, app, n_app, buf, n_buf);
+}
+
+int appmem_atomic(void *ctx, const struct mem_vec *app, enum mem_atomic_op op, uint64_t operand,
+		  uint64_t compare, uint64_t *old)
+{
+	pthread_spinlock_t *lock = &stripe[(app->addr >> 3) % ATOMIC_STRIPES].lock;
+	uint64_t v;
+	struct buf_vec b = { (uint8_t *)&v, sizeof(v) };
+	int err;
+
+	(void)ctx;
+	if (app->addr & 7 || app->len != sizeof(v))
+		return -EINVAL;
+	pthread_spin_lock(lock);
+	err = move(DIR_READ, app, 1, &b, 1);
+	if (!err) {
+		*old = v;
+		if (op == MEM_FETCH_ADD || v == compare) {
+			v = op == MEM_FETCH_ADD ? v + operand : operand;
+			err = move(DIR_WRITE, app, 1, &b, 1);
+		}
+	}
+	pthread_spin_unlock(lock);
+	return err;
+}
