@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fabric/link/link_counters.h"
+
+const char *const link_drop_name[LINK_N_DROPS] = {
+	[LINK_DROP_RUNT] = "runt",
+	[LINK_DROP_TOO_LONG] = "too-long",
+	[LINK_DROP_UNKNOWN_MAC] = "unknown-mac",
+	[LINK_DROP_WRONG_MAC] = "wrong-mac",
+	[LINK_DROP_NO_BUFFER] = "no-buffer",
+	[LINK_DROP_RING_FULL] = "ring-full",
+};

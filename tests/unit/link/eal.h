@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The EAL for link tests: small, private, no privileges. As unchecked fixtures: once a program. */
+#pragma once
+
+#include <check.h>
+
+#include <rte_eal.h>
+
+static void eal_up(void)
+{
+	char *argv[] = { "test", "--no-huge", "-m", "96", "--no-pci", "--no-shconf",
+			 "--no-telemetry", "--log-level=error", "-l", "0", NULL };
+
+	ck_assert_int_ge(rte_eal_init(10, argv), 0);
+}
+
+static void eal_down(void)
+{
+	rte_eal_cleanup();
+}
