@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The engine's own structure and the parts of it that more than one file uses. Private. */
+#pragma once
+
+#include "dataplane/engine.h"
+#include "dataplane/transport/counters.h"
+#include "dataplane/transport/cq.h"
+#include "dataplane/transport/mr.h"
+#include "dataplane/transport/place.h"
+#include "dataplane/transport/qp.h"
+#include "dataplane/transport/timer.h"
+
+#define ENGINE_WINDOW  512u  /* packets in flight per QP, unless configured */
+#define ENGINE_BURST   32u   /* packets of one QP in a row; also frames gathered in one call */
+#define ACKREQ_EVERY   64u   /* packets inside a long message */
+
+struct engine {
+	struct engine_conf conf;
+	struct ports ports;
+	uint64_t now;
+	struct mr_table mr;
+	struct cq *cq;
+	struct qp **qp;
+	struct timer_heap timers;
+	struct cq *dirty;
+	struct qp *sched_head, *sched_tail;
+	uint32_t n_doomed;
+	struct place place;
+	uint64_t cnt[CNT_N];
+};
+
+/* Only the worker writes counters, others read them: a relaxed store is enough, and free. */
+static inline void engine_count(struct engine *e, enum counter c, uint64_t n)
+{
+	__atomic_store_n(&e->cnt[c], e->cnt[c] + n, __ATOMIC_RELAXED);
+}
+
+static inline void engine_trace(struct engine *e, enum trace_kind kind, const struct qp *qp,
+				uint8_t opcode, uint32_t psn, uint32_t arg)
+{
+	if (e->ports.trace)
+		e->ports.trace(e->ports.ctx, &(struct trace_record){ .now = e->now,
+								     .qpn = qp ? qp->qpn : 0,
+								     .psn = psn,
+								     .arg = arg,
+								     .kind = (uint8_t)kind,
+								     .opcode = opcode });
+}
+
+/* sched.c: QPs that may have something to send, served round robin. */
+void sched_add(struct engine *e, struct qp *qp);
+void sched_remove(struct engine *e, struct qp *qp);
+struct qp *sched_pop(struct engine *e);
+
+/* req_opcode.c: the BTH operation of one packet of a work request. */
+enum pkt_pos { PKT_FIRST, PKT_MIDDLE, PKT_LAST, PKT_ONLY };
+uint8_t req_opcode(uint8_t wr_op, enum pkt_pos pos);
+uint8_t req_wc_opcode(uint8_t wr_op);
+
+/* wqe.c: take the next WQE of the SQ into a send_rec. 1 taken, 0 none, -1 the ring is broken. */
+int wqe_take(struct engine *e, struct qp *qp);
+/* The wr_id of a posted WQE that was never taken. */
+uint64_t wqe_peek_wr_id(const struct qp *qp, uint32_t index);
+
+/* rqe.c: take the next receive. 1 taken into resp.rqe, 0 none, -1 malformed (rqe has the wr_id). */
+int rqe_take(struct engine *e, struct qp *qp);
+
+/* requester.c */
+unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *out, unsigned n);
+void requester_rewind(struct engine *e, struct qp *qp);
+void requester_check_failing(struct engine *e, struct qp *qp);
+void requester_check_drained(struct engine *e, struct qp *qp);
+void requester_fail(struct engine *e, struct qp *qp, uint8_t status, uint32_t verr);
+
+/* completer.c */
+void completer_rx(struct engine *e, struct qp *qp, const struct packet *pk);
+
+/* retry.c */
+void retry_arm(struct engine *e, struct qp *qp);
+void retry_progress(struct engine *e, struct qp *qp);
+void retry_rnr(struct engine *e, struct qp *qp, uint8_t code);
+void retry_expire(struct engine *e, struct qp *qp);
+uint64_t retry_rnr_ns(uint8_t code);
+
+/* responder.c */
+enum resp_verdict {
+	RESP_OK,
+	RESP_DUPLICATE,
+	RESP_SEQ_GAP,
+	RESP_AFTER_NAK,
+	RESP_RNR,
+	RESP_BAD_REQUEST,
+	RESP_BAD_ACCESS,
+	RESP_OP_ERROR,
+	RESP_RECV_SHORT,   /* a bad request whose receive has already completed in error */
+	RESP_RECV_BROKEN,  /* an operational error of the same kind */
+	RESP_DROP_REPLAY,
+	RESP_HANDLED,      /* the QP is in ERR already; nothing more to do */
+	RESP_N_VERDICTS
+};
+void responder_rx(struct engine *e, struct qp *qp, const struct packet *pk);
+void responder_apply(struct engine *e, struct qp *qp, enum resp_verdict v, psn_t psn);
+
+/* resp_execute.c: a request that passed PSN, sequence and permission checks. */
+enum resp_verdict resp_execute(struct engine *e, struct qp *qp, const struct packet *pk);
+
+/* resp_queue.c: answers waiting to be sent. */
+void resp_queue_ack(struct engine *e, struct qp *qp);
+void resp_queue_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t psn);
+bool resp_queue_full(const struct qp *qp);
+void resp_queue_append(struct engine *e, struct qp *qp, const struct resp_item *item);
+enum resp_verdict resp_replay(struct engine *e, struct qp *qp, const struct packet *pk);
+uint32_t resp_outstanding(const struct qp *qp);
+void resp_queue_keep_nak(struct qp *qp);
+
+/* resp_emit.c */
+unsigned responder_emit(struct engine *e, struct qp *qp, struct frame *const *out, unsigned n);
+
+/* sge.c: [off, off + len) of a scatter/gather list as memory; pieces, or -UROCE_VERR_*. */
+int sge_map(struct engine *e, uint32_t pd, const struct uroce_sge *sge, unsigned n, uint32_t access,
+	    uint64_t off, uint64_t len, struct mem_vec *out);
+uint64_t sge_total(const struct uroce_sge *sge, unsigned n);
+
+/* AETH syndromes (IBA vol. 1, 9.7.5.1 and table "AETH syndrome field"). */
+#define AETH_TYPE(s)        ((s) >> 5)
+#define AETH_ACK            0u
+#define AETH_RNR            1u
+#define AETH_NAK            3u
+#define AETH_ACK_UNLIMITED  0x1fu /* credit count "invalid": no end-to-end flow control */
+#define AETH_RNR_CODE(t)    (0x20u | (t))
+#define AETH_NAK_SEQ        0x60u
+#define AETH_NAK_INV_REQ    0x61u
+#define AETH_NAK_ACCESS     0x62u
+#define AETH_NAK_OP         0x63u
+
+static inline uint32_t packets_of(uint64_t len, uint32_t mtu)
+{
+	return len ? (uint32_t)((len + mtu - 1) / mtu) : 1;
+}
+
+static inline bool wr_is_read(uint8_t op)
+{
+	return op == UROCE_WR_READ;
+}
+
+static inline bool wr_is_atomic(uint8_t op)
+{
+	return op == UROCE_WR_CMP_SWAP || op == UROCE_WR_FETCH_ADD;
+}
+
+/* Answered by data, not by an ACK. */
+static inline bool wr_is_rd_atomic(uint8_t op)
+{
+	return wr_is_read(op) || wr_is_atomic(op);
+}

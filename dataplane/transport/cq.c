@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/transport/cq.h"
+
+#include <errno.h>
+
+#include "dataplane/abi/ring.h"
+#include "dataplane/transport/core.h"
+
+struct cq *cq_find(struct engine *e, uint32_t cqn)
+{
+	struct cq *cq = &e->cq[cqn & (e->conf.max_cq - 1)];
+
+	return cq->is_live && cq->cqn == cqn ? cq : NULL;
+}
+
+int cq_add(struct engine *e, const struct cmd_cq_add *cmd)
+{
+	struct cq *cq = &e->cq[cmd->cqn & (e->conf.max_cq - 1)];
+
+	if (cq->is_live)
+		return -EEXIST;
+	if (!cmd->depth || (cmd->depth & (cmd->depth - 1)))
+		return -EINVAL;
+	*cq = (struct cq){
+		.cqn = cmd->cqn,
+		.depth = cmd->depth,
+		.owner = cmd->owner,
+		.is_live = true,
+		.page = cmd->page,
+		.ring = cmd->ring,
+		.cqe = (struct uroce_cqe *)(cmd->ring + 1),
+		.channel = cmd->channel,
+		.token = cmd->token,
+	};
+	return 0;
+}
+
+int cq_del(struct engine *e, uint32_t cqn, uint32_t *events_sent)
+{
+	struct cq *cq = cq_find(e, cqn);
+
+	if (!cq)
+		return -ENOENT;
+	if (cq->users)
+		return -EBUSY;
+	*events_sent = cq->events_sent;
+	cq->is_live = false;
+	return 0;
+}
+
+static void cq_overrun(struct engine *e, struct cq *cq)
+{
+	cq->is_overrun = true;
+	__atomic_store_n(&cq->page->overrun, 1, __ATOMIC_RELAXED);
+	engine_count(e, CNT_CQ_OVERRUN, 1);
+	e->ports.event(e->ports.ctx, &(struct engine_event){ .element = cq->token,
+							     .owner = cq->owner,
+							     .type = UROCE_EVENT_CQ_ERR,
+							     .qpn = cq->cqn });
+}
+
+bool cq_push(struct engine *e, struct cq *cq, const struct uroce_cqe *cqe, bool solicited)
+{
+	if (cq->is_overrun)
+		return false;
+	if (!uroce_ring_room(cq->ring, cq->prod, cq->depth)) {
+		cq_overrun(e, cq);
+		return false;
+	}
+	cq->cqe[cq->prod & (cq->depth - 1)] = *cqe;
+	uroce_ring_publish(cq->ring, ++cq->prod);
+	cq->has_solicited |= solicited || cqe->status != UROCE_WC_SUCCESS;
+	if (!cq->is_dirty) {
+		cq->is_dirty = true;
+		cq->next_dirty = e->dirty;
+		e->dirty = cq;
+	}
+	return true;
+}
+
+void cq_notify_dirty(struct engine *e)
+{
+	while (e->dirty) {
+		struct cq *cq = e->dirty;
+
+		e->dirty = cq->next_dirty;
+		cq->is_dirty = false;
+		if (cq->channel && uroce_cq_fire(cq->page, cq->has_solicited)) {
+			cq->events_sent++;
+			e->ports.cq_notify(e->ports.ctx, cq->owner, cq->cqn, cq->channel, cq->token);
+		}
+		cq->has_solicited = false;
+	}
+}

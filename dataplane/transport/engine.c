@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The engine: arena, demultiplexing of what arrives, pull of what leaves, commands. No protocol. */
+#include "dataplane/engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "dataplane/transport/core.h"
+
+#define ALIGN64(n) (((n) + 63) & ~(size_t)63)
+
+size_t engine_size(const struct engine_conf *c)
+{
+	return ALIGN64(sizeof(struct engine)) + ALIGN64(c->max_mr * sizeof(struct mr)) +
+	       ALIGN64(c->max_cq * sizeof(struct cq)) + ALIGN64(c->max_qp * sizeof(struct qp *)) +
+	       ALIGN64(c->max_qp * sizeof(struct timer *));
+}
+
+/* The arena is zeroed memory (its untouched pages cost nothing). */
+struct engine *engine_create(const struct engine_conf *conf, const struct ports *ports, void *arena)
+{
+	struct engine *e = arena;
+	uint8_t *at = (uint8_t *)arena + ALIGN64(sizeof(*e));
+
+	e->conf = *conf;
+	e->ports = *ports;
+	if (!e->conf.window)
+		e->conf.window = ENGINE_WINDOW;
+	e->mr.slot = (struct mr *)at;
+	e->mr.n = conf->max_mr;
+	at += ALIGN64(conf->max_mr * sizeof(struct mr));
+	e->cq = (struct cq *)at;
+	at += ALIGN64(conf->max_cq * sizeof(struct cq));
+	e->qp = (struct qp **)at;
+	at += ALIGN64(conf->max_qp * sizeof(struct qp *));
+	timer_heap_init(&e->timers, (struct timer **)at, conf->max_qp);
+	return e;
+}
+
+static void engine_enter(struct engine *e, uint64_t now)
+{
+	e->now = now;
+}
+
+/* What every entry owes before it returns: data in place, doomed QPs in ERR, events judged. */
+static void engine_leave(struct engine *e)
+{
+	place_flush(e);
+	if (e->n_doomed)
+		qp_run_doomed(e);
+	cq_notify_dirty(e);
+}
+
+/* clang-format off */
+static const enum counter drop_counter[PACKET_N_VERDICTS] = {
+	[PACKET_NOT_ROCE]        = CNT_DROP_NOT_ROCE,
+	[PACKET_SHORT]           = CNT_DROP_SHORT,
+	[PACKET_BAD_IP]          = CNT_DROP_BAD_IP,
+	[PACKET_BAD_UDP_LEN]     = CNT_DROP_BAD_UDP_LEN,
+	[PACKET_BAD_BTH_VERSION] = CNT_DROP_BTH_VERSION,
+	[PACKET_UNKNOWN_OPCODE]  = CNT_DROP_UNKNOWN_OPCODE,
+	[PACKET_BAD_PAD]         = CNT_DROP_BAD_PAD,
+	[PACKET_BAD_ICRC]        = CNT_DROP_BAD_ICRC,
+};
+/* clang-format on */
+
+static void engine_drop(struct engine *e, const struct packet *pk, const struct qp *qp, enum counter c)
+{
+	engine_count(e, c, 1);
+	engine_trace(e, TRACE_DROP, qp, pk->opcode, pk->psn, c);
+}
+
+static bool is_from_peer(const struct qp *qp, const struct packet *pk)
+{
+	return !memcmp(pk->net.sgid, qp->path.dgid, 16) && !memcmp(pk->net.dgid, qp->path.sgid, 16);
+}
+
+/* C9-42..44: the low 15 bits must match 0xffff, and one side be a full member. We are. */
+static bool is_pkey_ours(uint16_t pkey)
+{
+	return (pkey & 0x7fff) == 0x7fff;
+}
+
+static void engine_rx_one(struct engine *e, const struct frame *f)
+{
+	struct packet pk;
+	enum packet_verdict v = packet_parse(&pk, f, e->conf.check_icrc);
+	struct qp *qp;
+
+	engine_count(e, CNT_RX_PACKETS, 1);
+	engine_count(e, CNT_RX_BYTES, frame_len(f));
+	if (v != PACKET_OK) {
+		engine_count(e, drop_counter[v], 1);
+		return;
+	}
+	if (pk.opcode == (BTH_CNP | 1)) {
+		engine_count(e, CNT_RX_CNP, 1);
+		return;
+	}
+	qp = qp_find(e, pk.dest_qpn);
+	if (!qp)
+		engine_drop(e, &pk, NULL, CNT_DROP_NO_QP);
+	else if ((pk.opcode & 0xe0) != BTH_RC || qp->type != UROCE_QPT_RC)
+		engine_drop(e, &pk, qp, CNT_DROP_SERVICE);
+	else if (!is_pkey_ours(pk.pkey))
+		engine_drop(e, &pk, qp, CNT_DROP_PKEY);
+	else if (!qp_can_receive(qp))
+		engine_drop(e, &pk, qp, CNT_DROP_QP_STATE);
+	else if (!is_from_peer(qp, &pk))
+		engine_drop(e, &pk, qp, CNT_DROP_ADDRESS);
+	else {
+		engine_trace(e, TRACE_RX, qp, pk.opcode, pk.psn, pk.payload_len);
+		if (opcode_get(pk.opcode)->flags & OPC_REQUEST)
+			responder_rx(e, qp, &pk);
+		else
+			completer_rx(e, qp, &pk);
+	}
+}
+
+void engine_rx(struct engine *e, uint64_t now, const struct frame *const *in, unsigned n)
+{
+	engine_enter(e, now);
+	for (unsigned i = 0; i < n; i++)
+		engine_rx_one(e, in[i]);
+	engine_leave(e);
+}
+
+void engine_doorbell(struct engine *e, uint64_t now, uint32_t qpn)
+{
+	struct qp *qp = qp_find(e, qpn);
+
+	if (!qp)
+		return;
+	engine_enter(e, now);
+	if (qp->state == UROCE_QPS_ERR)
+		qp_flush(e, qp);
+	else if (qp_can_send(qp))
+		sched_add(e, qp);
+	engine_leave(e);
+}
+
+bool engine_tx_pending(const struct engine *e)
+{
+	return e->sched_head != NULL;
+}
+
+unsigned engine_tx(struct engine *e, uint64_t now, struct frame *const *out, unsigned n)
+{
+	unsigned done = 0;
+	struct qp *qp;
+
+	engine_enter(e, now);
+	while (done < n && (qp = sched_pop(e))) {
+		unsigned room = n - done < ENGINE_BURST ? n - done : ENGINE_BURST;
+		unsigned k = responder_emit(e, qp, out + done, room);
+
+		if (k < room)
+			k += requester_emit(e, qp, out + done + k, room - k);
+		done += k;
+		if (k == room)
+			sched_add(e, qp);
+	}
+	engine_leave(e);
+	return done;
+}
+
+uint64_t engine_deadline(const struct engine *e)
+{
+	return timer_next(&e->timers);
+}
+
+void engine_expire(struct engine *e, uint64_t now)
+{
+	struct timer *t;
+
+	engine_enter(e, now);
+	while ((t = timer_pop(&e->timers, now)))
+		retry_expire(e, (struct qp *)((char *)t - offsetof(struct qp, timer)));
+	engine_leave(e);
+}
+
+int engine_command(struct engine *e, uint64_t now, const struct cmd *cmd, struct cmd_reply *reply)
+{
+	int err = -EINVAL;
+
+	engine_enter(e, now);
+	switch (cmd->op) {
+	case ENGINE_MR_ADD:
+		err = mr_add(&e->mr, &cmd->mr_add);
+		break;
+	case ENGINE_MR_DEL:
+		err = mr_del(&e->mr, cmd->key);
+		break;
+	case ENGINE_CQ_ADD:
+		err = cq_add(e, &cmd->cq_add);
+		break;
+	case ENGINE_CQ_DEL:
+		err = cq_del(e, cmd->key, &reply->events_sent);
+		break;
+	case ENGINE_QP_ADD:
+		err = qp_add(e, &cmd->qp_add);
+		break;
+	case ENGINE_QP_MODIFY:
+		err = qp_modify(e, &cmd->qp_modify);
+		break;
+	case ENGINE_QP_QUERY:
+		err = qp_query(e, cmd->key, &reply->attr);
+		break;
+	case ENGINE_QP_DEL:
+		err = qp_del(e, cmd->key, &reply->events_sent);
+		break;
+	}
+	engine_leave(e);
+	return err;
+}
+
+int engine_qp_info(const struct engine *e, uint32_t qpn, struct engine_qp_info *info)
+{
+	const struct qp *qp = qp_find(e, qpn);
+
+	if (!qp)
+		return -ENOENT;
+	*info = (struct engine_qp_info){
+		.state = qp->state,
+		.type = qp->type,
+		.dest_qpn = qp->attr.dest_qp_num,
+		.mtu = qp->mtu,
+		.nxt_psn = qp->req.nxt_psn.v,
+		.una_psn = qp->req.una_psn.v,
+		.epsn = qp->resp.epsn.v,
+		.msn = qp->resp.msn,
+		.sq_pending = qp->req.tail - qp->req.una,
+		.retries = (uint32_t)(qp->attr.retry_cnt - qp->req.retry_left),
+		.rnr_retries = (uint32_t)(qp->attr.rnr_retry - qp->req.rnr_left),
+	};
+	return 0;
+}
+
+const uint64_t *engine_counters(const struct engine *e)
+{
+	return e->cnt;
+}
+
+unsigned engine_n_counters(void)
+{
+	return CNT_N;
+}
+
+const char *engine_counter_name(unsigned i)
+{
+	static const char *const name[CNT_N] = {
+#define X(id, text) [CNT_##id] = (text),
+		COUNTERS(X)
+#undef X
+	};
+
+	return i < CNT_N ? name[i] : NULL;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/transport/mr.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+static struct mr *mr_slot(const struct mr_table *t, uint32_t key)
+{
+	uint32_t index = key >> 8;
+
+	return index < t->n ? &t->slot[index] : NULL;
+}
+
+int mr_add(struct mr_table *t, const struct cmd_mr_add *cmd)
+{
+	struct mr *mr = mr_slot(t, cmd->key);
+
+	if (!mr)
+		return -ENOMEM;
+	if (mr->is_live)
+		return -EEXIST;
+	if (cmd->iova + cmd->length < cmd->iova || cmd->addr + cmd->length < cmd->addr)
+		return -EINVAL;
+	*mr = (struct mr){
+		.key = cmd->key,
+		.pd = cmd->pd,
+		.access = cmd->access,
+		.is_live = true,
+		.iova = cmd->iova,
+		.length = cmd->length,
+		.addr = cmd->addr,
+		.region = cmd->region,
+	};
+	return 0;
+}
+
+int mr_del(struct mr_table *t, uint32_t key)
+{
+	struct mr *mr = mr_slot(t, key);
+
+	if (!mr || !mr->is_live || mr->key != key)
+		return -ENOENT;
+	mr->is_live = false;
+	return 0;
+}
+
+enum mr_verdict mr_access(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t access,
+			  uint64_t va, uint64_t len, struct mem_vec *out)
+{
+	const struct mr *mr = mr_slot(t, key);
+	uint64_t off;
+
+	if (!mr || !mr->is_live || mr->key != key)
+		return MR_NO_KEY;
+	if (mr->pd != pd)
+		return MR_WRONG_PD;
+	if ((mr->access & access) != access)
+		return MR_NO_ACCESS;
+	off = va - mr->iova;
+	if (va < mr->iova || off > mr->length || len > mr->length - off)
+		return MR_BOUNDS;
+	*out = (struct mem_vec){ .addr = mr->addr + off, .region = mr->region, .len = len };
+	return MR_OK;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory regions: the table from key to region (an HCA's MPT), and what an access to one may do. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/engine.h"
+
+struct mr {
+	uint32_t key;
+	uint32_t pd;
+	uint32_t access;
+	bool is_live;
+	uint64_t iova, length;
+	uint64_t addr;   /* of iova, in the process */
+	uint64_t region;
+};
+
+struct mr_table {
+	struct mr *slot;
+	uint32_t n; /* a power of two */
+};
+
+/* In the order in which an access is judged (IBA vol. 1, 10.6.6 and 9.7.4.1.6). */
+enum mr_verdict { MR_OK, MR_NO_KEY, MR_WRONG_PD, MR_NO_ACCESS, MR_BOUNDS };
+
+int mr_add(struct mr_table *t, const struct cmd_mr_add *cmd);
+int mr_del(struct mr_table *t, uint32_t key);
+
+/*
+ * May a user of `pd` touch [va, va + len) through `key` with all of `access`? On MR_OK *out says
+ * where that is. len must not be 0: zero-length accesses are not checked at all.
+ */
+enum mr_verdict mr_access(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t access,
+			  uint64_t va, uint64_t len, struct mem_vec *out);

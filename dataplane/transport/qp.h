@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The QP context: a common part and the parts of requester, completer and responder. Private. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataplane/engine.h"
+#include "dataplane/transport/cq.h"
+#include "dataplane/transport/psn.h"
+#include "dataplane/transport/timer.h"
+
+#define QP_MAX_RD_ATOMIC 16u /* ORD and IRD */
+#define RESP_QUEUE       (2 * QP_MAX_RD_ATOMIC + 8)
+
+/* A WQE that was taken from the SQ: what retransmission needs besides the slot's SGEs. */
+struct send_rec {
+	uint64_t wr_id;
+	uint64_t va;
+	uint64_t compare, swap_add;
+	uint32_t len;
+	psn_t psn;       /* of its first packet */
+	uint32_t n_psn;  /* PSNs it uses: packets sent, or READ responses expected */
+	uint32_t rkey;
+	uint32_t imm;
+	uint8_t op;      /* UROCE_WR_* */
+	uint8_t flags;   /* UROCE_WQE_* */
+	uint8_t num_sge;
+	uint8_t status;  /* a local error found before it was sent */
+	uint32_t verr;
+};
+
+/*
+ * Requester and completer. WQE indices run freely, as the ring's. una <= cur <= tail; the packet to
+ * send next is packet cur_pkt of WQE cur, or the first of a WQE not yet taken when cur == tail.
+ */
+struct qp_req {
+	uint32_t una;      /* oldest WQE not completed */
+	uint32_t cur;
+	uint32_t cur_pkt;
+	uint32_t tail;     /* WQEs taken */
+	psn_t una_psn;     /* oldest PSN not acknowledged */
+	psn_t nxt_psn;     /* of the packet to send next */
+	psn_t sent_psn;    /* one past the highest PSN ever sent */
+	psn_t asg_psn;     /* one past the highest PSN given to a WQE */
+	uint32_t rd_atomic;   /* READ and atomic requests sent and not answered */
+	uint32_t rd_psns;     /* PSNs of READ responses outstanding; no request packets fly for them */
+	uint32_t since_ackreq;
+	uint8_t retry_left, rnr_left;
+	bool is_rnr_waiting;
+	bool is_rewound;   /* went back to rewound_psn on a NAK; ignore more of the same */
+	psn_t rewound_psn;
+	bool is_failing;   /* WQE fail_at has a local error: complete it when all before are done */
+	uint32_t fail_at;
+	bool is_drain_told;
+};
+
+enum resp_kind { RESP_ACK, RESP_NAK, RESP_READ, RESP_ATOMIC };
+
+/* An answer that waits to be sent; READ items shrink packet by packet. */
+struct resp_item {
+	uint8_t kind;
+	uint8_t syndrome;
+	bool is_started;   /* READ: the FIRST is out */
+	bool is_replay;    /* of a duplicate request */
+	uint32_t msn;
+	psn_t psn;         /* of the next packet of this answer */
+	uint32_t left;     /* PSNs left */
+	uint64_t va;       /* READ: of the next byte; ATOMIC: the result */
+	uint32_t rkey;
+	uint32_t len;      /* bytes left */
+};
+
+/* Saved results of atomics, to answer duplicates (IBA vol. 1, 9.4.5: as deep as the IRD). */
+struct resp_saved {
+	bool is_valid;
+	uint8_t opcode;
+	psn_t psn;
+	uint32_t msn;
+	uint64_t orig;
+};
+
+/* A receive WQE, copied out of the RQ. */
+struct recv_wqe {
+	uint64_t wr_id;
+	uint64_t room;     /* bytes */
+	uint32_t index;
+	uint32_t num_sge;
+	struct uroce_sge sge[UROCE_MAX_SGE];
+};
+
+enum resp_msg { MSG_NONE, MSG_SEND, MSG_WRITE };
+
+struct qp_resp {
+	psn_t epsn;
+	uint32_t msn;
+	uint32_t rq_tail;      /* RQEs taken */
+	enum resp_msg msg;     /* the message we are inside of */
+	bool is_nak_sent;      /* a NAK for epsn is out: quiet until epsn arrives */
+	bool has_rqe;
+	bool is_comm_est_told;
+	uint32_t msg_len;      /* bytes of it so far */
+	uint64_t va;           /* WRITE: of its first byte */
+	uint32_t rkey;
+	uint32_t dma_len;
+	struct recv_wqe rqe;
+	uint32_t n_queue;
+	struct resp_item queue[RESP_QUEUE]; /* in PSN order */
+	uint32_t saved_at;
+	struct resp_saved saved[QP_MAX_RD_ATOMIC];
+};
+
+struct qp {
+	uint32_t qpn, type, pd, owner, slot;
+	enum uroce_qps state;
+	bool is_sig_all;
+	bool is_queued;        /* on the scheduler's list */
+	bool is_doomed;        /* a completion was lost: goes to ERR at the end of this entry */
+	struct qp *next_queued;
+	uint64_t token;
+	uint32_t events_sent;
+	uint32_t sq_depth, rq_depth, sq_stride, rq_stride;
+	struct uroce_qp_page *page;
+	uint8_t *sq, *rq;
+	struct cq *send_cq, *recv_cq;
+	struct uroce_qp_attr attr;
+	struct net_path path;
+	struct net_template tmpl;
+	uint32_t mtu;          /* bytes */
+	struct timer timer;    /* ACK timeout, or the RNR wait */
+	struct qp_req req;
+	struct qp_resp resp;
+	struct send_rec rec[]; /* sq_depth of them */
+};
+
+static inline struct send_rec *qp_rec(struct qp *qp, uint32_t index)
+{
+	return &qp->rec[index & (qp->sq_depth - 1)];
+}
+
+static inline bool qp_can_receive(const struct qp *qp)
+{
+	return qp->state >= UROCE_QPS_RTR && qp->state <= UROCE_QPS_SQE;
+}
+
+static inline bool qp_can_send(const struct qp *qp)
+{
+	return qp->state == UROCE_QPS_RTS || qp->state == UROCE_QPS_SQD;
+}
+
+int qp_add(struct engine *e, const struct cmd_qp_add *cmd);
+int qp_del(struct engine *e, uint32_t qpn, uint32_t *events_sent);
+struct qp *qp_find(const struct engine *e, uint32_t qpn);
+
+/* The one place that changes a state. */
+void qp_set_state(struct engine *e, struct qp *qp, enum uroce_qps next);
+
+/* Flush what is posted and stop. The WQE or RQE at fault was completed before. */
+void qp_to_error(struct engine *e, struct qp *qp);
+void qp_flush(struct engine *e, struct qp *qp); /* in ERR: also what was posted since */
+void qp_reset(struct engine *e, struct qp *qp);
+
+void qp_event(struct engine *e, struct qp *qp, uint32_t type);
+void qp_doom(struct engine *e, struct qp *qp);
+void qp_run_doomed(struct engine *e);
+
+int qp_modify(struct engine *e, const struct cmd_qp_modify *cmd);
+int qp_query(struct engine *e, uint32_t qpn, struct uroce_qp_attr *attr);
+
+/* The table alone: 0 or -EINVAL. */
+int qp_check_transition(uint32_t type, enum uroce_qps cur, enum uroce_qps next, uint32_t mask);
+
+/* Completions of both queues; the CQE's common fields are filled here. */
+void qp_complete_send(struct engine *e, struct qp *qp, uint32_t index, uint8_t status, uint32_t verr);
+void qp_complete_recv(struct engine *e, struct qp *qp, struct uroce_cqe *cqe, bool solicited);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Executing a request: SEND, RDMA WRITE, READ, atomics. Data is placed before anything tells of it. */
+#include "dataplane/transport/core.h"
+
+static void exec_complete_recv(struct engine *e, struct qp *qp, const struct packet *pk,
+			       uint8_t opcode, uint32_t len)
+{
+	bool has_imm = opcode_get(pk->opcode)->flags & OPC_IMM;
+	struct uroce_cqe cqe = {
+		.wr_id = qp->resp.rqe.wr_id,
+		.wqe_index = qp->resp.rqe.index,
+		.byte_len = len,
+		.imm = has_imm ? pk->imm : 0,
+		.opcode = opcode,
+		.flags = has_imm ? UROCE_WC_WITH_IMM : 0,
+		.status = UROCE_WC_SUCCESS,
+	};
+
+	qp->resp.has_rqe = false;
+	qp_complete_recv(e, qp, &cqe, pk->solicited);
+}
+
+static void exec_fail_recv(struct engine *e, struct qp *qp, uint8_t status, uint32_t verr)
+{
+	struct uroce_cqe cqe = {
+		.wr_id = qp->resp.rqe.wr_id,
+		.wqe_index = qp->resp.rqe.index,
+		.opcode = UROCE_WC_RECV,
+		.status = status,
+		.vendor_err = verr,
+	};
+
+	qp->resp.has_rqe = false;
+	qp_complete_recv(e, qp, &cqe, false);
+}
+
+/* A receive for this message, unless it has one. */
+static enum resp_verdict exec_need_rqe(struct engine *e, struct qp *qp)
+{
+	int got;
+
+	if (qp->resp.has_rqe)
+		return RESP_OK;
+	got = rqe_take(e, qp);
+	if (got == 0)
+		return RESP_RNR;
+	if (got < 0) {
+		exec_fail_recv(e, qp, UROCE_WC_LOC_QP_OP_ERR, UROCE_VERR_WQE);
+		return RESP_RECV_BROKEN;
+	}
+	qp->resp.has_rqe = true;
+	return RESP_OK;
+}
+
+static enum resp_verdict exec_send(struct engine *e, struct qp *qp, const struct packet *pk)
+{
+	uint16_t flags = opcode_get(pk->opcode)->flags;
+	struct qp_resp *s = &qp->resp;
+	enum resp_verdict v = exec_need_rqe(e, qp);
+
+	if (v != RESP_OK)
+		return v;
+	if (flags & OPC_FIRST) {
+		engine_count(e, CNT_RX_SEND_REQUESTS, 1);
+		s->msg = MSG_SEND;
+		s->msg_len = 0;
+	}
+	if ((uint64_t)s->msg_len + pk->payload_len > s->rqe.room ||
+	    (uint64_t)s->msg_len + pk->payload_len > UROCE_MAX_MSG) {
+		if (!place_flush(e) && !qp_can_receive(qp))
+			return RESP_HANDLED;
+		exec_fail_recv(e, qp, UROCE_WC_LOC_LEN_ERR, UROCE_VERR_RECV_LEN);
+		return RESP_RECV_SHORT;
+	}
+	if (!place_add(e, qp, PLACE_RECV, s->msg_len, pk))
+		return RESP_HANDLED;
+	s->msg_len += pk->payload_len;
+	if (!(flags & OPC_LAST))
+		return RESP_OK;
+	if (!place_flush(e) && !qp_can_receive(qp))
+		return RESP_HANDLED;
+	s->msn = (s->msn + 1) & PSN_MASK;
+	exec_complete_recv(e, qp, pk, UROCE_WC_RECV, s->msg_len);
+	return RESP_OK;
+}
+
+/* The RETH of a first or only packet. A zero-length WRITE checks no key (IBA vol. 1, C9-88). */
+static enum resp_verdict exec_write_begin(struct engine *e, struct qp *qp, const struct packet *pk)
+{
+	struct qp_resp *s = &qp->resp;
+	struct mem_vec vec;
+
+	if (pk->dma_len > UROCE_MAX_MSG)
+		return RESP_BAD_REQUEST;
+	if (pk->dma_len && mr_access(&e->mr, pk->rkey, qp->pd, UROCE_ACCESS_REMOTE_WRITE, pk->va,
+				     pk->dma_len, &vec) != MR_OK)
+		return RESP_BAD_ACCESS;
+	engine_count(e, CNT_RX_WRITE_REQUESTS, 1);
+	if (!place_flush(e) && !qp_can_receive(qp))
+		return RESP_HANDLED;
+	s->msg = MSG_WRITE;
+	s->va = pk->va;
+	s->rkey = pk->rkey;
+	s->dma_len = pk->dma_len;
+	s->msg_len = 0;
+	return RESP_OK;
+}
+
+static enum resp_verdict exec_write(struct engine *e, struct qp *qp, const struct packet *pk)
+{
+	uint16_t flags = opcode_get(pk->opcode)->flags;
+	struct qp_resp *s = &qp->resp;
+	enum resp_verdict v = flags & OPC_IMM ? exec_need_rqe(e, qp) : RESP_OK;
+
+	if (v == RESP_OK && (flags & OPC_FIRST))
+		v = exec_write_begin(e, qp, pk);
+	if (v != RESP_OK)
+		return v;
+	if ((uint64_t)s->msg_len + pk->payload_len > s->dma_len)
+		return RESP_BAD_REQUEST;
+	if ((flags & OPC_LAST) && s->msg_len + pk->payload_len != s->dma_len)
+		return RESP_BAD_REQUEST;
+	if (!place_add(e, qp, PLACE_WRITE, s->msg_len, pk))
+		return RESP_HANDLED;
+	s->msg_len += pk->payload_len;
+	if (!(flags & OPC_LAST))
+		return RESP_OK;
+	if (!place_flush(e) && !qp_can_receive(qp))
+		return RESP_HANDLED;
+	s->msn = (s->msn + 1) & PSN_MASK;
+	if (flags & OPC_IMM)
+		exec_complete_recv(e, qp, pk, UROCE_WC_RECV_IMM, s->dma_len);
+	return RESP_OK;
+}
+
+static enum resp_verdict exec_read(struct engine *e, struct qp *qp, const struct packet *pk)
+{
+	struct qp_resp *s = &qp->resp;
+	struct mem_vec vec;
+
+	if (pk->dma_len > UROCE_MAX_MSG || resp_outstanding(qp) >= qp->attr.max_dest_rd_atomic)
+		return RESP_BAD_REQUEST;
+	if (pk->dma_len && mr_access(&e->mr, pk->rkey, qp->pd, UROCE_ACCESS_REMOTE_READ, pk->va,
+				     pk->dma_len, &vec) != MR_OK)
+		return RESP_BAD_ACCESS;
+	engine_count(e, CNT_RX_READ_REQUESTS, 1);
+	s->msn = (s->msn + 1) & PSN_MASK;
+	resp_queue_append(e, qp,
+			  &(struct resp_item){ .kind = RESP_READ,
+					       .syndrome = AETH_ACK_UNLIMITED,
+					       .msn = s->msn,
+					       .psn = s->epsn,
+					       .left = packets_of(pk->dma_len, qp->mtu),
+					       .va = pk->va,
+					       .rkey = pk->rkey,
+					       .len = pk->dma_len });
+	return RESP_OK;
+}
+
+static enum resp_verdict exec_atomic(struct engine *e, struct qp *qp, const struct packet *pk)
+{
+	bool is_add = (pk->opcode & 0x1f) == BTH_FETCH_ADD;
+	struct qp_resp *s = &qp->resp;
+	struct mem_vec vec;
+	uint64_t orig;
+
+	if ((pk->va & 7) || resp_outstanding(qp) >= qp->attr.max_dest_rd_atomic)
+		return RESP_BAD_REQUEST;
+	if (mr_access(&e->mr, pk->rkey, qp->pd, UROCE_ACCESS_REMOTE_ATOMIC, pk->va, 8, &vec) != MR_OK)
+		return RESP_BAD_ACCESS;
+	if (!place_flush(e) && !qp_can_receive(qp))
+		return RESP_HANDLED;
+	if (e->ports.mem_atomic(e->ports.ctx, &vec, is_add ? MEM_FETCH_ADD : MEM_CMP_SWAP,
+				pk->swap_add, pk->compare, &orig))
+		return RESP_BAD_ACCESS;
+	engine_count(e, CNT_RX_ATOMIC_REQUESTS, 1);
+	s->msn = (s->msn + 1) & PSN_MASK;
+	s->saved[s->saved_at] = (struct resp_saved){
+		.is_valid = true, .opcode = pk->opcode, .psn = s->epsn, .msn = s->msn, .orig = orig
+	};
+	s->saved_at = (s->saved_at + 1) % QP_MAX_RD_ATOMIC;
+	resp_queue_append(e, qp,
+			  &(struct resp_item){ .kind = RESP_ATOMIC,
+					       .syndrome = AETH_ACK_UNLIMITED,
+					       .msn = s->msn,
+					       .psn = s->epsn,
+					       .left = 1,
+					       .va = orig });
+	return RESP_OK;
+}
+
+enum resp_verdict resp_execute(struct engine *e, struct qp *qp, const struct packet *pk)
+{
+	switch (pk->opcode & 0x1f) {
+	case BTH_READ_REQUEST:
+		return exec_read(e, qp, pk);
+	case BTH_CMP_SWAP:
+	case BTH_FETCH_ADD:
+		return exec_atomic(e, qp, pk);
+	case BTH_WRITE_FIRST:
+	case BTH_WRITE_MIDDLE:
+	case BTH_WRITE_LAST:
+	case BTH_WRITE_LAST_IMM:
+	case BTH_WRITE_ONLY:
+	case BTH_WRITE_ONLY_IMM:
+		return exec_write(e, qp, pk);
+	default:
+		return exec_send(e, qp, pk);
+	}
+}
