@@ -194,6 +194,10 @@ struct uroce_qp_attr {
 	uint32_t rate_limit;
 };
 
+/*
+ * MODIFY_QP to RESET: the daemon forgets both queues and starts again at index 0; the provider sets its
+ * indices and the published prod of SQ and RQ to 0 and purges the QP's CQEs before it returns.
+ */
 struct uroce_modify_qp {
 	uint32_t handle;
 	uint32_t mask;

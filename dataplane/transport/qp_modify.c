@@ -34,7 +34,10 @@ struct transition {
 	uint32_t is_legal, req, opt;
 };
 
-/* Columns: RC, UC, UD. Transitions to RESET and ERR are legal from everywhere, without attributes. */
+/*
+ * Columns: RC, UC, UD. Transitions to RESET and ERR take no attributes and are legal from everywhere,
+ * but for RESET to ERR.
+ */
 #define T(r, o) { 1, (r), (o) }
 /* clang-format off */
 static const struct transition table[UROCE_N_QPS][UROCE_N_QPS][3] = {
@@ -85,7 +88,7 @@ int qp_check_transition(uint32_t type, enum uroce_qps cur, enum uroce_qps next, 
 
 	mask &= ~M_STATE;
 	if (next == UROCE_QPS_RESET || next == UROCE_QPS_ERR)
-		return mask & ~M_CUR ? -EINVAL : 0;
+		return mask & ~M_CUR || (cur == UROCE_QPS_RESET && next == UROCE_QPS_ERR) ? -EINVAL : 0;
 	t = &table[cur][next][type - UROCE_QPT_RC];
 	if (!t->is_legal || (mask & t->req) != t->req || (mask & ~(t->req | t->opt)))
 		return -EINVAL;
