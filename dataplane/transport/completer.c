@@ -57,24 +57,30 @@ static bool comp_advance(struct engine *e, struct qp *qp, psn_t to)
 	}
 	if (!psn_eq(old, r->una_psn)) {
 		comp_fix_position(qp, old);
-		retry_progress(e, qp);
+		retry_progress(e, qp, old);
 	}
 	return is_reached;
 }
 
-/* Something at una is missing: go back there, once for each place. */
-static void comp_go_back(struct engine *e, struct qp *qp, enum counter why)
+/*
+ * Something at una is missing: go back there. Once for each place, since all that was in flight tells
+ * of the same loss; unless a round trip later there is news that what was sent again got lost too.
+ */
+static void comp_go_back(struct engine *e, struct qp *qp, enum counter why, bool is_news)
 {
 	struct qp_req *r = &qp->req;
 
-	if (r->is_rewound && psn_eq(r->rewound_psn, r->una_psn)) {
+	if (r->is_rewound && psn_eq(r->rewound_psn, r->una_psn) &&
+	    !(is_news && e->now - r->rewound_at >= r->srtt / 2)) {
 		engine_count(e, CNT_DROP_RESP_SEQ, 1);
 		return;
 	}
 	engine_count(e, why, 1);
+	retry_lost(qp);
 	requester_rewind(e, qp);
 	r->is_rewound = true;
 	r->rewound_psn = r->una_psn;
+	r->rewound_at = e->now;
 }
 
 static void comp_fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome)
@@ -101,14 +107,14 @@ static void comp_fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome)
 static void comp_nak(struct engine *e, struct qp *qp, const struct packet *pk)
 {
 	if (!comp_advance(e, qp, psn_make(pk->psn))) {
-		comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR);
+		comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR, false);
 		return;
 	}
 	if (AETH_TYPE(pk->syndrome) == AETH_RNR) {
 		if (!qp->req.is_rnr_waiting)
 			retry_rnr(e, qp, pk->syndrome & 0x1f);
 	} else if (pk->syndrome == AETH_NAK_SEQ) {
-		comp_go_back(e, qp, CNT_PACKET_SEQ_ERR);
+		comp_go_back(e, qp, CNT_PACKET_SEQ_ERR, true);
 	} else {
 		comp_fatal_nak(e, qp, pk->syndrome);
 	}
@@ -119,7 +125,7 @@ static void comp_ack(struct engine *e, struct qp *qp, const struct packet *pk)
 	switch (AETH_TYPE(pk->syndrome)) {
 	case AETH_ACK:
 		if (!comp_advance(e, qp, psn_add(psn_make(pk->psn), 1)))
-			comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR);
+			comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR, false);
 		return;
 	case AETH_RNR:
 	case AETH_NAK:
@@ -164,7 +170,7 @@ static void comp_read(struct engine *e, struct qp *qp, const struct packet *pk)
 		comp_finish(e, qp);
 	}
 	comp_fix_position(qp, old);
-	retry_progress(e, qp);
+	retry_progress(e, qp, old);
 }
 
 static void comp_atomic(struct engine *e, struct qp *qp, const struct packet *pk)
@@ -183,7 +189,7 @@ static void comp_atomic(struct engine *e, struct qp *qp, const struct packet *pk
 		return;
 	comp_finish(e, qp);
 	comp_fix_position(qp, old);
-	retry_progress(e, qp);
+	retry_progress(e, qp, old);
 }
 
 /* A READ response or an atomic answer: it must be the one that is due at una. */
@@ -193,7 +199,11 @@ static void comp_data(struct engine *e, struct qp *qp, const struct packet *pk, 
 	struct send_rec *rec;
 
 	if (!comp_advance(e, qp, psn_make(pk->psn))) {
-		comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR);
+		/* PSNs that run backwards: the answers have started anew, and without the one due. */
+		bool is_news = psn_diff(psn_make(pk->psn), r->resp_psn) <= 0;
+
+		r->resp_psn = psn_make(pk->psn);
+		comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR, is_news);
 		return;
 	}
 	rec = qp_rec(qp, r->una);

@@ -12,6 +12,7 @@
 
 #define ENGINE_WINDOW  512u  /* packets in flight per QP, unless configured */
 #define ENGINE_BURST   32u   /* packets of one QP in a row; also frames gathered in one call */
+#define ENGINE_CWND_MIN 16u  /* packets in flight however much is lost */
 #define ACKREQ_EVERY   64u   /* packets inside a long message */
 
 struct engine {
@@ -68,6 +69,7 @@ int rqe_take(struct engine *e, struct qp *qp);
 /* requester.c */
 unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *out, unsigned n);
 void requester_rewind(struct engine *e, struct qp *qp);
+void requester_step_back(struct qp *qp);
 void requester_check_failing(struct engine *e, struct qp *qp);
 void requester_check_drained(struct engine *e, struct qp *qp);
 void requester_fail(struct engine *e, struct qp *qp, uint8_t status, uint32_t verr);
@@ -77,7 +79,10 @@ void completer_rx(struct engine *e, struct qp *qp, const struct packet *pk);
 
 /* retry.c */
 void retry_arm(struct engine *e, struct qp *qp);
-void retry_progress(struct engine *e, struct qp *qp);
+void retry_sent(struct engine *e, struct qp *qp, psn_t psn);
+void retry_progress(struct engine *e, struct qp *qp, psn_t old_una);
+void retry_lost(struct qp *qp);
+void retry_stop(struct engine *e, struct qp *qp);
 void retry_rnr(struct engine *e, struct qp *qp, uint8_t code);
 void retry_expire(struct engine *e, struct qp *qp);
 uint64_t retry_rnr_ns(uint8_t code);

@@ -48,8 +48,19 @@ struct qp_req {
 	uint32_t since_ackreq;
 	uint8_t retry_left, rnr_left;
 	bool is_rnr_waiting;
-	bool is_rewound;   /* went back to rewound_psn on a NAK; ignore more of the same */
+	bool is_rewound;   /* went back to rewound_psn at rewound_at on a NAK; once is enough */
 	psn_t rewound_psn;
+	uint64_t rewound_at;
+	psn_t resp_psn;    /* of the last response that came too early */
+	uint32_t cwnd;     /* packets that may fly: shrinks with loss, grows with success */
+	uint32_t cwnd_acked;
+	uint64_t ack_at;   /* the local ACK timeout; TIMER_NEVER: none runs */
+	bool is_timing;    /* it has been started for what is unacknowledged now */
+	bool is_probe_sent;
+	bool is_rtt_timed; /* a packet that asked for an ACK is being timed */
+	psn_t rtt_psn;
+	uint64_t rtt_at;
+	uint64_t srtt;     /* smoothed round trip, ns; 0: not known */
 	bool is_failing;   /* WQE fail_at has a local error: complete it when all before are done */
 	uint32_t fail_at;
 	bool is_drain_told;
@@ -96,7 +107,8 @@ struct qp_resp {
 	uint32_t msn;
 	uint32_t rq_tail;      /* RQEs taken */
 	enum resp_msg msg;     /* the message we are inside of */
-	bool is_nak_sent;      /* a NAK for epsn is out: quiet until epsn arrives */
+	bool is_nak_sent;      /* a NAK for epsn is out: quiet until epsn arrives, or the peer restarts */
+	psn_t early_psn;       /* of the last packet that came too early */
 	bool has_rqe;
 	bool is_comm_est_told;
 	uint32_t msg_len;      /* bytes of it so far */

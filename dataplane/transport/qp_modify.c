@@ -142,7 +142,7 @@ static void copy_attrs(struct qp *qp, uint32_t mask, const struct uroce_qp_attr 
 }
 /* clang-format on */
 
-static void apply_attrs(struct qp *qp, const struct cmd_qp_modify *c)
+static void apply_attrs(const struct engine *e, struct qp *qp, const struct cmd_qp_modify *c)
 {
 	struct qp_req *r = &qp->req;
 
@@ -155,8 +155,10 @@ static void apply_attrs(struct qp *qp, const struct cmd_qp_modify *c)
 		qp->mtu = 128u << qp->attr.path_mtu;
 	if (c->mask & M_RQ_PSN)
 		qp->resp.epsn = psn_make(qp->attr.rq_psn);
-	if (c->mask & M_SQ_PSN)
+	if (c->mask & M_SQ_PSN) {
 		r->una_psn = r->nxt_psn = r->sent_psn = r->asg_psn = psn_make(qp->attr.sq_psn);
+		r->cwnd = e->conf.window;
+	}
 	if (c->mask & M_RETRY)
 		r->retry_left = qp->attr.retry_cnt;
 	if (c->mask & M_RNR_RETRY)
@@ -188,7 +190,7 @@ int qp_modify(struct engine *e, const struct cmd_qp_modify *c)
 		qp_to_error(e, qp);
 		return 0;
 	}
-	apply_attrs(qp, c);
+	apply_attrs(e, qp, c);
 	if (next != qp->state) {
 		qp->req.is_drain_told = false;
 		qp_set_state(e, qp, next);

@@ -15,7 +15,7 @@ static uint32_t req_flying(const struct qp *qp)
 }
 
 /* May (the rest of) this WQE be sent now? */
-static bool req_may_send(const struct engine *e, const struct qp *qp, const struct send_rec *rec)
+static bool req_may_send(const struct qp *qp, const struct send_rec *rec)
 {
 	const struct qp_req *r = &qp->req;
 
@@ -26,7 +26,7 @@ static bool req_may_send(const struct engine *e, const struct qp *qp, const stru
 	/* IBA vol. 1, 9.7.2: never more than 2^23 PSNs outstanding, or old and new look the same. */
 	if (psn_dist(r->una_psn, r->nxt_psn) + (wr_is_read(rec->op) ? rec->n_psn : 1) > PSN_HALF)
 		return false;
-	return req_flying(qp) < e->conf.window;
+	return req_flying(qp) < qp->req.cwnd;
 }
 
 /* The WQE at the sending position, taken from the ring if need be; NULL: nothing to send now. */
@@ -56,7 +56,7 @@ static struct send_rec *req_current(struct engine *e, struct qp *qp)
 	if (r->is_failing && r->cur == r->fail_at)
 		return NULL;
 	rec = qp_rec(qp, r->cur);
-	return req_may_send(e, qp, rec) ? rec : NULL;
+	return req_may_send(qp, rec) ? rec : NULL;
 }
 
 /* A local error of the WQE at cur, found while sending: it completes when all before it have. */
@@ -108,13 +108,38 @@ void requester_rewind(struct engine *e, struct qp *qp)
 {
 	struct qp_req *r = &qp->req;
 
-	timer_stop(&e->timers, &qp->timer);
+	retry_stop(e, qp);
+	r->is_rtt_timed = false;
 	r->cur = r->una;
 	r->cur_pkt = r->una == r->tail ? 0 : psn_dist(qp_rec(qp, r->una)->psn, r->una_psn);
 	r->nxt_psn = r->una_psn;
 	r->rd_atomic = 0;
 	r->rd_psns = 0;
 	r->since_ackreq = 0;
+}
+
+/* The last packet sent goes once more; its position becomes the sending position. */
+void requester_step_back(struct qp *qp)
+{
+	struct qp_req *r = &qp->req;
+	struct send_rec *rec;
+
+	if (psn_eq(r->nxt_psn, r->una_psn))
+		return;
+	r->since_ackreq = ACKREQ_EVERY; /* whatever it is, it shall ask for an answer */
+	if (r->cur_pkt) {
+		r->cur_pkt--;
+	} else {
+		rec = qp_rec(qp, --r->cur);
+		r->cur_pkt = rec->n_psn - 1;
+		if (wr_is_rd_atomic(rec->op)) {
+			r->cur_pkt = r->cur == r->una ? psn_dist(rec->psn, r->una_psn) : 0;
+			r->rd_atomic -= r->rd_atomic > 0;
+			if (wr_is_read(rec->op))
+				r->rd_psns -= rec->n_psn - r->cur_pkt;
+		}
+	}
+	r->nxt_psn = psn_add(qp_rec(qp, r->cur)->psn, r->cur_pkt);
 }
 
 static uint32_t pkt_len(const struct qp *qp, const struct send_rec *rec, uint32_t i)
@@ -174,6 +199,8 @@ static void req_send(struct engine *e, struct qp *qp, struct packet *pk, struct 
 	} else {
 		f->n_segs = 0;
 	}
+	if (pk->ack_req)
+		retry_sent(e, qp, r->nxt_psn);
 	packet_build(pk, &qp->tmpl, f);
 	engine_trace(e, TRACE_TX, qp, pk->opcode, pk->psn, pk->payload_len);
 	engine_count(e, CNT_TX_PACKETS, 1);
@@ -221,6 +248,12 @@ static unsigned req_emit_rd_atomic(struct engine *e, struct qp *qp, struct send_
 	return 1;
 }
 
+/* Often enough that the window never waits for an ACK nobody was asked for. */
+static uint32_t ackreq_every(const struct qp_req *r)
+{
+	return r->cwnd / 4 < ACKREQ_EVERY ? r->cwnd / 4 : ACKREQ_EVERY;
+}
+
 static void req_emit_data(struct engine *e, struct qp *qp, const struct send_rec *rec,
 			  struct frame *f)
 {
@@ -237,8 +270,7 @@ static void req_emit_data(struct engine *e, struct qp *qp, const struct send_rec
 	};
 
 	pk.solicited = is_last && (rec->flags & UROCE_WQE_SOLICITED) && rec->op != UROCE_WR_WRITE;
-	pk.ack_req = is_last || ++r->since_ackreq >= ACKREQ_EVERY ||
-		     req_flying(qp) + 1 >= e->conf.window;
+	pk.ack_req = is_last || ++r->since_ackreq >= ackreq_every(r);
 	if (pk.ack_req)
 		r->since_ackreq = 0;
 	req_send(e, qp, &pk, f);
@@ -249,7 +281,7 @@ static unsigned req_emit_wqe(struct engine *e, struct qp *qp, struct send_rec *r
 			     struct frame *const *out, unsigned n)
 {
 	uint32_t k = rec->n_psn - qp->req.cur_pkt;
-	uint32_t window = e->conf.window - req_flying(qp);
+	uint32_t window = qp->req.cwnd - req_flying(qp);
 	int64_t got;
 
 	if (wr_is_rd_atomic(rec->op))

@@ -54,15 +54,19 @@ void responder_apply(struct engine *e, struct qp *qp, enum resp_verdict v, psn_t
 }
 
 /* C9-67 and following: expected, duplicate or out of sequence. */
-static enum resp_verdict resp_check_psn(const struct qp *qp, psn_t psn)
+static enum resp_verdict resp_check_psn(struct qp *qp, psn_t psn)
 {
-	int32_t d = psn_diff(psn, qp->resp.epsn);
+	struct qp_resp *s = &qp->resp;
+	int32_t d = psn_diff(psn, s->epsn);
+	bool is_restart = psn_diff(psn, s->early_psn) <= 0;
 
 	if (d == 0)
 		return RESP_OK;
 	if (d < 0)
 		return RESP_DUPLICATE;
-	return qp->resp.is_nak_sent ? RESP_AFTER_NAK : RESP_SEQ_GAP;
+	/* One NAK a gap. PSNs that run backwards: the requester began again and lost epsn once more. */
+	s->early_psn = psn;
+	return s->is_nak_sent && !is_restart ? RESP_AFTER_NAK : RESP_SEQ_GAP;
 }
 
 /* Which message a request continues; MSG_NONE: it begins one (or is one). */

@@ -24,29 +24,99 @@ static bool has_unacked(const struct qp *qp)
 	return !psn_eq(qp->req.una_psn, qp->req.nxt_psn);
 }
 
+/*
+ * The tail of a burst has nothing behind it whose arrival would show its loss. So some round trips
+ * after the last sign of life, and well before the timeout, its last packet is sent once more: the
+ * peer answers with an ACK (it was our ACK that got lost) or a NAK. Not without a known round trip.
+ */
+static uint64_t probe_at(const struct engine *e, const struct qp *qp)
+{
+	uint64_t delay = 4 * qp->req.srtt + 100000;
+
+	if (!qp->req.srtt || qp->req.is_probe_sent || delay > ack_timeout_ns(qp) / 2)
+		return TIMER_NEVER;
+	return e->now + delay;
+}
+
+void retry_stop(struct engine *e, struct qp *qp)
+{
+	qp->req.is_timing = false;
+	timer_stop(&e->timers, &qp->timer);
+}
+
 /* After sending, or after going back: the timer runs exactly while something is unacknowledged. */
 void retry_arm(struct engine *e, struct qp *qp)
 {
-	uint64_t t = ack_timeout_ns(qp);
+	struct qp_req *r = &qp->req;
+	uint64_t t = ack_timeout_ns(qp), probe;
 
-	if (qp->req.is_rnr_waiting)
+	if (r->is_rnr_waiting)
 		return;
-	if (!has_unacked(qp) || t == TIMER_NEVER)
-		timer_stop(&e->timers, &qp->timer);
-	else if (qp->timer.at == TIMER_NEVER)
-		timer_set(&e->timers, &qp->timer, e->now + t);
+	if (!has_unacked(qp)) {
+		retry_stop(e, qp);
+		return;
+	}
+	if (r->is_timing)
+		return;
+	r->is_timing = true;
+	r->ack_at = t == TIMER_NEVER ? TIMER_NEVER : e->now + t;
+	probe = probe_at(e, qp);
+	timer_set(&e->timers, &qp->timer, probe < r->ack_at ? probe : r->ack_at);
+}
+
+/* A packet that asks for an acknowledgement leaves: time it, unless one is being timed. */
+void retry_sent(struct engine *e, struct qp *qp, psn_t psn)
+{
+	struct qp_req *r = &qp->req;
+
+	if (r->is_rtt_timed || !psn_eq(r->nxt_psn, r->sent_psn))
+		return;
+	r->is_rtt_timed = true;
+	r->rtt_psn = psn;
+	r->rtt_at = e->now;
+}
+
+static void rtt_sample(const struct engine *e, struct qp_req *r, psn_t old_una)
+{
+	uint64_t rtt;
+
+	if (!r->is_rtt_timed || psn_dist(old_una, r->rtt_psn) >= psn_dist(old_una, r->una_psn))
+		return;
+	rtt = e->now - r->rtt_at;
+	r->srtt = r->srtt ? (7 * r->srtt + rtt) / 8 : rtt + 1;
+	r->is_rtt_timed = false;
 }
 
 /* The peer acknowledged something new: both budgets are whole again, the time starts anew. */
-void retry_progress(struct engine *e, struct qp *qp)
+void retry_progress(struct engine *e, struct qp *qp, psn_t old_una)
 {
-	qp->req.retry_left = qp->attr.retry_cnt;
-	qp->req.rnr_left = qp->attr.rnr_retry;
-	qp->req.is_rewound = false;
-	if (qp->req.is_rnr_waiting)
+	struct qp_req *r = &qp->req;
+
+	r->retry_left = qp->attr.retry_cnt;
+	r->rnr_left = qp->attr.rnr_retry;
+	r->is_rewound = false;
+	r->is_probe_sent = false;
+	rtt_sample(e, r, old_una);
+	r->cwnd_acked += psn_dist(old_una, r->una_psn);
+	r->cwnd += r->cwnd_acked / 4;
+	r->cwnd_acked %= 4;
+	if (r->cwnd > e->conf.window)
+		r->cwnd = e->conf.window;
+	if (r->is_rnr_waiting)
 		return;
-	timer_stop(&e->timers, &qp->timer);
+	retry_stop(e, qp);
 	retry_arm(e, qp);
+}
+
+/* Go-back-N sends all that flies again, so what flies is halved until the loss stays away. */
+void retry_lost(struct qp *qp)
+{
+	struct qp_req *r = &qp->req;
+
+	r->is_rtt_timed = false;
+	r->cwnd /= 2;
+	if (r->cwnd < ENGINE_CWND_MIN)
+		r->cwnd = ENGINE_CWND_MIN;
 }
 
 void retry_rnr(struct engine *e, struct qp *qp, uint8_t code)
@@ -71,15 +141,26 @@ void retry_expire(struct engine *e, struct qp *qp)
 {
 	struct qp_req *r = &qp->req;
 
-	if (!qp_can_send(qp))
+	if (!qp_can_send(qp)) {
+		r->is_timing = false;
 		return;
+	}
 	if (r->is_rnr_waiting) {
 		r->is_rnr_waiting = false;
 		sched_add(e, qp);
 		return;
 	}
+	r->is_timing = false;
 	if (!has_unacked(qp))
 		return;
+	if (e->now < r->ack_at) {
+		r->is_timing = true;
+		r->is_probe_sent = true;
+		timer_set(&e->timers, &qp->timer, r->ack_at);
+		requester_step_back(qp);
+		sched_add(e, qp);
+		return;
+	}
 	engine_count(e, CNT_LOCAL_ACK_TIMEOUT_ERR, 1);
 	engine_trace(e, TRACE_TIMEOUT, qp, 0, r->una_psn.v, r->retry_left);
 	if (!r->retry_left) {
@@ -89,6 +170,7 @@ void retry_expire(struct engine *e, struct qp *qp)
 	}
 	r->retry_left--;
 	r->is_rewound = false;
+	retry_lost(qp);
 	requester_rewind(e, qp);
 	sched_add(e, qp);
 }
