@@ -8,7 +8,10 @@
 
 #include "fabric/wire/frame.h"
 
-/* Makes the empty frame dst (buf, room set) the same packet as src, in the same form. false: no room. */
+/*
+ * Makes the empty frame dst (buf, room set) the same packet as src, in the same form. false: no
+ * room.
+ */
 static inline bool frame_copy(struct frame *dst, const struct frame *src)
 {
 	uint32_t len = 0;

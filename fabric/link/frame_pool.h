@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frames in mbufs: one mempool, FRAME_HEADROOM then FRAME_PAYLOAD bytes of buffer, the struct frame
- * in the mbuf's private area, frame.owner the mbuf. Each worker has its own cache of the pool, since
- * a worker need not be an lcore; caches hand out what was freed last, which is still in the CPU's.
+ * in the mbuf's private area, frame.owner the mbuf. Each worker has its own cache of the pool,
+ * since a worker need not be an lcore; caches hand out what was freed last, which is still in the
+ * CPU's.
  */
 #pragma once
 

@@ -22,7 +22,10 @@ struct link_ops {
 	void (*tx)(struct link_port *p, uint64_t now, struct frame *const *f, unsigned n);
 	/* Frames that arrived; the caller frees them with free. */
 	unsigned (*rx)(struct link_port *p, uint64_t now, struct frame **f, unsigned n);
-	/* When rx could next deliver something without outside help (delayed frames); UINT64_MAX: never. */
+	/*
+	 * When rx could next deliver something without outside help (delayed frames); UINT64_MAX:
+	 * never.
+	 */
 	uint64_t (*deadline)(const struct link_port *p);
 	/* A file descriptor that polls readable when rx has something; -1: this port needs none. */
 	int (*wait_fd)(const struct link_port *p);

@@ -302,7 +302,8 @@ static struct rte_ring *make_ring(const struct link_switch *sw)
 
 	if (size < 0)
 		return NULL;
-	ring = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL((size_t)size, RTE_CACHE_LINE_SIZE));
+	ring = aligned_alloc(RTE_CACHE_LINE_SIZE,
+			     RTE_ALIGN_CEIL((size_t)size, RTE_CACHE_LINE_SIZE));
 	if (ring && rte_ring_init(ring, "switch", sw->pool_size,
 				  sync | RING_F_SC_DEQ | RING_F_EXACT_SZ) != 0) {
 		free(ring);

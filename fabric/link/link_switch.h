@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The embedded switch: joins the devices of this daemon, with no kernel and no NIC between them.
- * A device has one MAC and one port for each worker; a frame goes to the device with its destination
- * MAC (loopback to the own MAC included), there to the worker that owns the QP its BTH names
- * (QPN index % n_workers; what is no RoCEv2 goes to worker 0). Frames with a group address are
- * copied to every other device; an unknown address is dropped and counted, since the switch knows
- * all addresses there are. Frames move by reference: their payload must lie in their own buf.
+ * A device has one MAC and one port for each worker; a frame goes to the device with its
+ * destination MAC (loopback to the own MAC included), there to the worker that owns the QP its BTH
+ * names (QPN index % n_workers; what is no RoCEv2 goes to worker 0). Frames with a group address
+ * are copied to every other device; an unknown address is dropped and counted, since the switch
+ * knows all addresses there are. Frames move by reference: their payload must lie in their own buf.
  *
  * Nothing is lost for want of room: a ring holds as many frames as the pool has, and tx_room keeps
  * queues short by telling senders to wait. Between tx_room and tx a worker must not send on another
  * port of the switch what tx_room allowed on this one, or queues grow (they still lose nothing).
  *
- * Threads: create, destroy, add and del belong to one control thread, counters to anyone, the ops of
- * a port to its worker. The EAL must be up. Workers need not be lcores.
+ * Threads: create, destroy, add and del belong to one control thread, counters to anyone, the ops
+ * of a port to its worker. The EAL must be up. Workers need not be lcores.
  */
 #pragma once
 
@@ -47,9 +47,9 @@ struct link_switch *link_switch_create(const struct link_switch_conf *conf);
 void link_switch_destroy(struct link_switch *sw);
 
 /*
- * Puts a device on the switch; ports[w] is its port for worker w, valid until the device is deleted.
- * mtu: largest IP packet it takes. 0, -EINVAL (group or zero address), -EEXIST (address taken),
- * -ENOSPC (max_devices), -ENOMEM.
+ * Puts a device on the switch; ports[w] is its port for worker w, valid until the device is
+ * deleted. mtu: largest IP packet it takes. 0, -EINVAL (group or zero address), -EEXIST (address
+ * taken), -ENOSPC (max_devices), -ENOMEM.
  */
 int link_switch_add_device(struct link_switch *sw, const uint8_t mac[6], uint16_t mtu,
 			   struct link_port **ports);

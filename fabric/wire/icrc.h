@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Invariant CRC of RoCEv2 (IBA annex A17): CRC-32 over eight 0xff bytes, then the packet from the IP
- * header on with the fields that routers change (TOS, TTL, checksums, flow label, hop limit, BTH
+ * Invariant CRC of RoCEv2 (IBA annex A17): CRC-32 over eight 0xff bytes, then the packet from the
+ * IP header on with the fields that routers change (TOS, TTL, checksums, flow label, hop limit, BTH
  * resv8a) read as ones, up to the ICRC itself; carried least significant byte first.
  */
 #pragma once

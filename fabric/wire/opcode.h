@@ -5,7 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum bth_service { BTH_RC = 0x00, BTH_UC = 0x20, BTH_RD = 0x40, BTH_UD = 0x60, BTH_CNP = 0x80, BTH_XRC = 0xa0 };
+enum bth_service {
+	BTH_RC = 0x00,
+	BTH_UC = 0x20,
+	BTH_RD = 0x40,
+	BTH_UD = 0x60,
+	BTH_CNP = 0x80,
+	BTH_XRC = 0xa0
+};
 
 /* Operations: the low five bits. */
 enum bth_op {
@@ -62,8 +69,8 @@ struct opcode_desc {
 const struct opcode_desc *opcode_get(uint8_t opcode);
 
 /*
- * For `uroce fault ... opcode=read-response-middle`: the operation of that short name, or -1. "cnp",
- * which has no operation, gives its opcode, 0x81. opcode_op_name never gives NULL.
+ * For `uroce fault ... opcode=read-response-middle`: the operation of that short name, or -1.
+ * "cnp", which has no operation, gives its opcode, 0x81. opcode_op_name never gives NULL.
  */
 int opcode_op_by_name(const char *name);
 const char *opcode_op_name(uint8_t opcode);

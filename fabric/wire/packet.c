@@ -119,7 +119,8 @@ static enum packet_verdict check_bth(const struct frame *f, const struct roce_ou
 	return PACKET_OK;
 }
 
-/* room: bytes between headers and ICRC: payload and pad, together a multiple of four (IBA 9.2.1). */
+/* room: bytes between headers and ICRC: payload and pad, together a multiple of four (IBA 9.2.1).
+ */
 static enum packet_verdict check_payload(struct packet *pk, uint32_t flags, uint32_t room)
 {
 	if (room % 4 != 0 || pk->pad > room)

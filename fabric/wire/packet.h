@@ -96,10 +96,16 @@ void net_template_build(struct net_template *t, const struct net_path *p);
  */
 void packet_build(const struct packet *pk, const struct net_template *t, struct frame *f);
 
-/* The UDP source port for a connected QP pair as Linux computes it (rdma_flow_label, rdma_calc_flow_label). */
+/*
+ * The UDP source port for a connected QP pair as Linux computes it (rdma_flow_label,
+ * rdma_calc_flow_label).
+ */
 uint16_t roce_udp_sport(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn);
 
-/* One line for logs: "RC RDMA WRITE First qpn 0x11 psn 5 len 1024 va .. rkey .." into buf; returns buf. */
+/*
+ * One line for logs: "RC RDMA WRITE First qpn 0x11 psn 5 len 1024 va .. rkey .." into buf; returns
+ * buf.
+ */
 const char *packet_describe(const struct packet *pk, char *buf, unsigned size);
 
 #define ROCE_UDP_PORT 4791u

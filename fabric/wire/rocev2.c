@@ -33,7 +33,8 @@ static void map_v4(uint8_t gid[16], const uint8_t addr[4])
 	memcpy(gid + sizeof(v4_mapped), addr, 4);
 }
 
-/* UDP to the RoCE port, and as long as the IP payload. Who is not ours is told before who is wrong. */
+/* UDP to the RoCE port, and as long as the IP payload. Who is not ours is told before who is wrong.
+ */
 static enum packet_verdict check_port(const struct udp_hdr *udp, struct net_path *net)
 {
 	net->udp_sport = be16_get(udp->sport);

@@ -23,7 +23,8 @@ struct roce_outer {
 enum packet_verdict roce_outer_parse(const struct frame *f, struct roce_outer *o,
 				     struct net_path *net, uint16_t *ip_id);
 
-/* Copies t to h (t->len bytes) and fills lengths and checksum for this much after the UDP header. */
+/* Copies t to h (t->len bytes) and fills lengths and checksum for this much after the UDP header.
+ */
 void roce_outer_build(uint8_t *h, const struct net_template *t, uint32_t udp_payload);
 
 uint16_t ipv4_checksum(const struct ipv4_hdr *h);

@@ -53,7 +53,9 @@ static void teardown(void)
 
 static struct net_path path_to(const uint8_t *src, const uint8_t *dst)
 {
-	struct net_path p = { .vlan = NET_NO_VLAN, .is_ipv4 = 1, .hop_limit = 64, .udp_sport = 0xc000 };
+	struct net_path p = {
+		.vlan = NET_NO_VLAN, .is_ipv4 = 1, .hop_limit = 64, .udp_sport = 0xc000
+	};
 
 	memcpy(p.smac, src, 6);
 	memcpy(p.dmac, dst, 6);
@@ -66,7 +68,9 @@ static struct net_path path_to(const uint8_t *src, const uint8_t *dst)
 static struct frame *make(struct link_port *p, const uint8_t *dst, uint32_t qpn, uint32_t psn,
 			  uint32_t len)
 {
-	struct packet pk = { .opcode = BTH_SEND_ONLY, .dest_qpn = qpn, .psn = psn, .payload_len = len };
+	struct packet pk = {
+		.opcode = BTH_SEND_ONLY, .dest_qpn = qpn, .psn = psn, .payload_len = len
+	};
 	struct net_path path = path_to(p->mac, dst);
 	struct net_template t;
 	struct frame *f;
