@@ -21,9 +21,13 @@
 struct engine;
 
 struct engine_conf {
-	uint32_t max_qp;      /* powers of two, all three */
+	uint32_t max_qp;      /* a power of two, as max_cq and max_mr */
 	uint32_t max_cq;
 	uint32_t max_mr;
+	uint32_t max_srq;     /* 0: none; else a power of two, as max_ah and max_mcast */
+	uint32_t max_ah;
+	uint32_t max_mcast;   /* attachments of QPs to multicast groups */
+	uint32_t ud_mtu;      /* bytes a UD message may have; 0: 4096 */
 	uint32_t worker;      /* which CQ sub-ring is ours */
 	uint32_t window;      /* packets in flight per QP; 0: default */
 	uint64_t seed;
@@ -59,6 +63,13 @@ enum engine_op {
 	ENGINE_QP_MODIFY,
 	ENGINE_QP_QUERY,
 	ENGINE_QP_DEL,
+	ENGINE_SRQ_ADD,
+	ENGINE_SRQ_LIMIT,
+	ENGINE_SRQ_DEL,
+	ENGINE_AH_ADD,
+	ENGINE_AH_DEL,
+	ENGINE_MCAST_ADD,
+	ENGINE_MCAST_DEL,
 };
 
 struct cmd_mr_add {
@@ -86,6 +97,7 @@ struct cmd_qp_add {
 	uint32_t type;                /* UROCE_QPT_* */
 	uint32_t pd;
 	uint32_t send_cqn, recv_cqn;
+	uint32_t srqn;                /* 0: the QP has a receive queue of its own */
 	uint32_t owner;
 	uint32_t slot;                /* of the context, for CQEs */
 	uint32_t sq_sig_all;
@@ -109,6 +121,40 @@ struct cmd_qp_modify {
 	struct net_path path;
 };
 
+/*
+ * A shared receive queue is one queue for all engines of a device: what they share is `shared`, 64
+ * zeroed bytes of the daemon's own. The provider's room is depth - (prod - cons): a receive leaves
+ * its slot when it is taken.
+ */
+struct cmd_srq_add {
+	uint32_t srqn;
+	uint32_t pd;
+	uint32_t owner;
+	uint32_t max_sge;
+	uint32_t depth, stride;
+	uint64_t token;
+	struct uroce_ring *ring;
+	uint8_t *slots;
+	struct srq_shared *shared;
+};
+
+/* Fewer receives than `limit` left: one IBV_EVENT_SRQ_LIMIT_REACHED, then disarmed. 0: no event. */
+struct cmd_srq_limit {
+	uint32_t srqn;
+	uint32_t limit;
+};
+
+struct cmd_ah_add {
+	uint32_t ah;
+	uint32_t pd;
+	struct net_path path;
+};
+
+struct cmd_mcast {
+	uint32_t qpn;
+	uint8_t mgid[16];
+};
+
 struct cmd {
 	enum engine_op op;
 	union {
@@ -116,14 +162,18 @@ struct cmd {
 		struct cmd_cq_add cq_add;
 		struct cmd_qp_add qp_add;
 		struct cmd_qp_modify qp_modify;
-		uint32_t key; /* MR_DEL: key; CQ_DEL: cqn; QP_QUERY, QP_DEL: qpn */
+		struct cmd_srq_add srq_add;
+		struct cmd_srq_limit srq_limit;
+		struct cmd_ah_add ah_add;
+		struct cmd_mcast mcast;
+		uint32_t key; /* the object of _DEL and _QUERY: memory key, cqn, qpn, srqn or ah */
 	};
 };
 
 struct cmd_reply {
 	union {
 		struct uroce_qp_attr attr;         /* QP_QUERY */
-		uint32_t events_sent;              /* QP_DEL, CQ_DEL: events that named the object */
+		uint32_t events_sent;              /* QP_DEL, CQ_DEL, SRQ_DEL: events that named it */
 	};
 };
 
@@ -164,4 +214,6 @@ enum uroce_qps { UROCE_QPS_RESET, UROCE_QPS_INIT, UROCE_QPS_RTR, UROCE_QPS_RTS, 
 #define UROCE_EVENT_DEVICE_FATAL     8u
 #define UROCE_EVENT_PORT_ACTIVE      9u
 #define UROCE_EVENT_PORT_ERR         10u
+#define UROCE_EVENT_SRQ_ERR          14u
+#define UROCE_EVENT_SRQ_LIMIT        15u
 #define UROCE_EVENT_QP_LAST_WQE      16u

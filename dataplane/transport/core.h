@@ -7,6 +7,8 @@
 #include "dataplane/transport/cq.h"
 #include "dataplane/transport/mr.h"
 #include "dataplane/transport/place.h"
+#include "dataplane/transport/srq.h"
+#include "dataplane/transport/ud.h"
 #include "dataplane/transport/qp.h"
 #include "dataplane/transport/timer.h"
 
@@ -22,6 +24,9 @@ struct engine {
 	struct mr_table mr;
 	struct cq *cq;
 	struct qp **qp;
+	struct srq *srq;
+	struct ah *ah;
+	struct mcast *mcast;
 	struct timer_heap timers;
 	struct cq *dirty;
 	struct qp *sched_head, *sched_tail;
@@ -105,6 +110,13 @@ enum resp_verdict {
 };
 void responder_rx(struct engine *e, struct qp *qp, const struct packet *pk);
 void responder_apply(struct engine *e, struct qp *qp, enum resp_verdict v, psn_t psn);
+
+/* The checks that UC has in common. */
+enum resp_verdict resp_check_request(const struct qp *qp, const struct packet *pk);
+void resp_comm_est(struct engine *e, struct qp *qp);
+
+/* uc.c */
+void uc_rx(struct engine *e, struct qp *qp, const struct packet *pk);
 
 /* resp_execute.c: a request that passed PSN, sequence and permission checks. */
 enum resp_verdict resp_execute(struct engine *e, struct qp *qp, const struct packet *pk);

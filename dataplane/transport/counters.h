@@ -51,6 +51,8 @@
 	X(DROP_SERVICE, "drop_wrong_service")                                                      \
 	X(DROP_ADDRESS, "drop_wrong_address")                                                      \
 	X(DROP_PKEY, "drop_bad_pkey")                                                              \
+	X(DROP_QKEY, "drop_bad_qkey")                                                              \
+	X(DROP_NO_GROUP, "drop_no_multicast_group")                                                \
 	X(DROP_GHOST, "drop_ghost")                                                                \
 	X(DROP_AFTER_NAK, "drop_after_nak")                                                        \
 	X(DROP_REPLAY, "drop_replay_unknown")                                                      \

@@ -13,7 +13,8 @@ size_t engine_size(const struct engine_conf *c)
 {
 	return ALIGN64(sizeof(struct engine)) + ALIGN64(c->max_mr * sizeof(struct mr)) +
 	       ALIGN64(c->max_cq * sizeof(struct cq)) + ALIGN64(c->max_qp * sizeof(struct qp *)) +
-	       ALIGN64(c->max_qp * sizeof(struct timer *));
+	       ALIGN64(c->max_qp * sizeof(struct timer *)) + ALIGN64(c->max_srq * sizeof(struct srq)) +
+	       ALIGN64(c->max_ah * sizeof(struct ah)) + ALIGN64(c->max_mcast * sizeof(struct mcast));
 }
 
 /* The arena is zeroed memory (its untouched pages cost nothing). */
@@ -26,6 +27,8 @@ struct engine *engine_create(const struct engine_conf *conf, const struct ports 
 	e->ports = *ports;
 	if (!e->conf.window)
 		e->conf.window = ENGINE_WINDOW;
+	if (!e->conf.ud_mtu)
+		e->conf.ud_mtu = FRAME_PAYLOAD;
 	e->mr.slot = (struct mr *)at;
 	e->mr.n = conf->max_mr;
 	at += ALIGN64(conf->max_mr * sizeof(struct mr));
@@ -34,6 +37,12 @@ struct engine *engine_create(const struct engine_conf *conf, const struct ports 
 	e->qp = (struct qp **)at;
 	at += ALIGN64(conf->max_qp * sizeof(struct qp *));
 	timer_heap_init(&e->timers, (struct timer **)at, conf->max_qp);
+	at += ALIGN64(conf->max_qp * sizeof(struct timer *));
+	e->srq = (struct srq *)at;
+	at += ALIGN64(conf->max_srq * sizeof(struct srq));
+	e->ah = (struct ah *)at;
+	at += ALIGN64(conf->max_ah * sizeof(struct ah));
+	e->mcast = (struct mcast *)at;
 	return e;
 }
 
@@ -81,6 +90,31 @@ static bool is_pkey_ours(uint16_t pkey)
 	return (pkey & 0x7fff) == 0x7fff;
 }
 
+static uint8_t qp_service(const struct qp *qp)
+{
+	switch (qp->type) {
+	case UROCE_QPT_UC:
+		return BTH_UC;
+	case UROCE_QPT_UD:
+		return BTH_UD;
+	default:
+		return BTH_RC;
+	}
+}
+
+static void engine_rx_qp(struct engine *e, struct qp *qp, const struct packet *pk)
+{
+	engine_trace(e, TRACE_RX, qp, pk->opcode, pk->psn, pk->payload_len);
+	if (qp->type == UROCE_QPT_UD)
+		ud_rx(e, qp, pk);
+	else if (qp->type == UROCE_QPT_UC)
+		uc_rx(e, qp, pk);
+	else if (opcode_get(pk->opcode)->flags & OPC_REQUEST)
+		responder_rx(e, qp, pk);
+	else
+		completer_rx(e, qp, pk);
+}
+
 static void engine_rx_one(struct engine *e, const struct frame *f)
 {
 	struct packet pk;
@@ -97,24 +131,23 @@ static void engine_rx_one(struct engine *e, const struct frame *f)
 		engine_count(e, CNT_RX_CNP, 1);
 		return;
 	}
+	if (pk.dest_qpn == MCAST_QPN && (pk.opcode & 0xe0) == BTH_UD) {
+		ud_rx_multicast(e, &pk);
+		return;
+	}
 	qp = qp_find(e, pk.dest_qpn);
 	if (!qp)
 		engine_drop(e, &pk, NULL, CNT_DROP_NO_QP);
-	else if ((pk.opcode & 0xe0) != BTH_RC || qp->type != UROCE_QPT_RC)
+	else if ((pk.opcode & 0xe0) != qp_service(qp))
 		engine_drop(e, &pk, qp, CNT_DROP_SERVICE);
 	else if (!is_pkey_ours(pk.pkey))
 		engine_drop(e, &pk, qp, CNT_DROP_PKEY);
 	else if (!qp_can_receive(qp))
 		engine_drop(e, &pk, qp, CNT_DROP_QP_STATE);
-	else if (!is_from_peer(qp, &pk))
+	else if (qp->type != UROCE_QPT_UD && !is_from_peer(qp, &pk))
 		engine_drop(e, &pk, qp, CNT_DROP_ADDRESS);
-	else {
-		engine_trace(e, TRACE_RX, qp, pk.opcode, pk.psn, pk.payload_len);
-		if (opcode_get(pk.opcode)->flags & OPC_REQUEST)
-			responder_rx(e, qp, &pk);
-		else
-			completer_rx(e, qp, &pk);
-	}
+	else
+		engine_rx_qp(e, qp, &pk);
 }
 
 void engine_rx(struct engine *e, uint64_t now, const struct frame *const *in, unsigned n)
@@ -132,7 +165,7 @@ void engine_doorbell(struct engine *e, uint64_t now, uint32_t qpn)
 	if (!qp)
 		return;
 	engine_enter(e, now);
-	if (qp->state == UROCE_QPS_ERR)
+	if (qp->state == UROCE_QPS_ERR || qp->state == UROCE_QPS_SQE)
 		qp_flush(e, qp);
 	else if (qp_can_send(qp))
 		sched_add(e, qp);
@@ -208,6 +241,27 @@ int engine_command(struct engine *e, uint64_t now, const struct cmd *cmd, struct
 		break;
 	case ENGINE_QP_DEL:
 		err = qp_del(e, cmd->key, &reply->events_sent);
+		break;
+	case ENGINE_SRQ_ADD:
+		err = srq_add(e, &cmd->srq_add);
+		break;
+	case ENGINE_SRQ_LIMIT:
+		err = srq_limit(e, &cmd->srq_limit);
+		break;
+	case ENGINE_SRQ_DEL:
+		err = srq_del(e, cmd->key, &reply->events_sent);
+		break;
+	case ENGINE_AH_ADD:
+		err = ah_add(e, &cmd->ah_add);
+		break;
+	case ENGINE_AH_DEL:
+		err = ah_del(e, cmd->key);
+		break;
+	case ENGINE_MCAST_ADD:
+		err = mcast_add(e, &cmd->mcast);
+		break;
+	case ENGINE_MCAST_DEL:
+		err = mcast_del(e, &cmd->mcast);
 		break;
 	}
 	engine_leave(e);

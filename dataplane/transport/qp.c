@@ -36,7 +36,7 @@ static int qp_check_add(const struct cmd_qp_add *c)
 	size_t inl = sizeof(struct uroce_wqe) + c->cap.max_inline;
 	size_t rqe = sizeof(struct uroce_rqe) + c->cap.max_recv_sge * sizeof(struct uroce_sge);
 
-	if (c->type != UROCE_QPT_RC)
+	if (c->type < UROCE_QPT_RC || c->type > UROCE_QPT_UD)
 		return -EOPNOTSUPP;
 	if (c->cap.max_send_sge > UROCE_MAX_SGE || c->cap.max_recv_sge > UROCE_MAX_SGE ||
 	    c->cap.max_inline > UROCE_MAX_INLINE)
@@ -53,13 +53,14 @@ int qp_add(struct engine *e, const struct cmd_qp_add *c)
 	struct qp **slot = qp_slot(e, c->qpn);
 	struct cq *scq = cq_find(e, c->send_cqn), *rcq = cq_find(e, c->recv_cqn);
 	struct qp *qp = c->mem;
+	struct srq *srq = srq_find(e, c->srqn);
 	int err = qp_check_add(c);
 
 	if (err)
 		return err;
 	if (*slot)
 		return -EEXIST;
-	if (!scq || !rcq)
+	if (!scq || !rcq || (c->srqn && !srq))
 		return -ENOENT;
 	qp->qpn = c->qpn;
 	qp->type = c->type;
@@ -77,10 +78,14 @@ int qp_add(struct engine *e, const struct cmd_qp_add *c)
 	qp->rq = c->rq;
 	qp->send_cq = scq;
 	qp->recv_cq = rcq;
+	qp->srq = c->srqn ? srq : NULL;
+	qp->mtu = e->conf.ud_mtu;
 	qp->attr.cap = c->cap;
 	qp->timer.at = TIMER_NEVER;
 	scq->users++;
 	rcq->users++;
+	if (qp->srq)
+		qp->srq->users++;
 	*slot = qp;
 	return 0;
 }
@@ -107,6 +112,9 @@ int qp_del(struct engine *e, uint32_t qpn, uint32_t *events_sent)
 	if (!qp)
 		return -ENOENT;
 	qp_reset(e, qp);
+	mcast_forget(e, qpn);
+	if (qp->srq)
+		qp->srq->users--;
 	qp->send_cq->users--;
 	qp->recv_cq->users--;
 	*qp_slot(e, qpn) = NULL;
@@ -151,14 +159,25 @@ void qp_run_doomed(struct engine *e)
 	}
 }
 
+/* Only the SQ stops (UC and UD, IBA vol. 1, 10.3.1.7). */
+void qp_to_sqe(struct engine *e, struct qp *qp)
+{
+	qp_set_state(e, qp, UROCE_QPS_SQE);
+	qp_flush(e, qp);
+}
+
 void qp_to_error(struct engine *e, struct qp *qp)
 {
+	bool was_error = qp->state == UROCE_QPS_ERR;
+
 	place_drop(e, qp);
 	timer_remove(&e->timers, &qp->timer);
 	resp_queue_keep_nak(qp);
 	qp_set_state(e, qp, UROCE_QPS_ERR);
 	uroce_qp_set_want(qp->page, 1);
 	qp_flush(e, qp);
+	if (qp->srq && !was_error)
+		qp_event(e, qp, UROCE_EVENT_QP_LAST_WQE);
 }
 
 static void flush_recv(struct engine *e, struct qp *qp, uint64_t wr_id, uint32_t index)
@@ -182,7 +201,7 @@ static void flush_rq(struct engine *e, struct qp *qp)
 		s->has_rqe = false;
 		flush_recv(e, qp, s->rqe.wr_id, s->rqe.index);
 	}
-	if (!qp->rq_depth)
+	if (qp->srq || !qp->rq_depth)
 		return;
 	n = uroce_ring_pending(&qp->page->rq, s->rq_tail, qp->rq_depth);
 	if (n < 0)
@@ -196,7 +215,7 @@ static void flush_rq(struct engine *e, struct qp *qp)
 	}
 }
 
-void qp_flush(struct engine *e, struct qp *qp)
+static void flush_sq(struct engine *e, struct qp *qp)
 {
 	struct qp_req *r = &qp->req;
 	int64_t n;
@@ -212,7 +231,14 @@ void qp_flush(struct engine *e, struct qp *qp)
 	}
 	r->una = r->cur = r->tail;
 	r->is_failing = false;
-	flush_rq(e, qp);
+}
+
+/* In ERR both queues, in SQE the SQ; also what was posted since. */
+void qp_flush(struct engine *e, struct qp *qp)
+{
+	flush_sq(e, qp);
+	if (qp->state == UROCE_QPS_ERR)
+		flush_rq(e, qp);
 }
 
 static void fill_and_push(struct engine *e, struct qp *qp, struct cq *cq, struct uroce_cqe *cqe,
@@ -250,8 +276,9 @@ void qp_complete_send(struct engine *e, struct qp *qp, uint32_t index, uint8_t s
 
 void qp_complete_recv(struct engine *e, struct qp *qp, struct uroce_cqe *cqe, bool solicited)
 {
-	cqe->queue = UROCE_CQE_RQ;
-	cqe->src_qp = qp->attr.dest_qp_num;
+	cqe->queue = qp->srq ? UROCE_CQE_SRQ : UROCE_CQE_RQ;
+	if (qp->type != UROCE_QPT_UD)
+		cqe->src_qp = qp->attr.dest_qp_num;
 	if (cqe->status == UROCE_WC_WR_FLUSH_ERR)
 		engine_count(e, CNT_RESP_CQE_FLUSH_ERROR, 1);
 	else if (cqe->status != UROCE_WC_SUCCESS)

@@ -16,12 +16,12 @@
 /* A WQE that was taken from the SQ: what retransmission needs besides the slot's SGEs. */
 struct send_rec {
 	uint64_t wr_id;
-	uint64_t va;
+	uint64_t va;       /* UD: remote QPN, and above it the AH */
 	uint64_t compare, swap_add;
 	uint32_t len;
 	psn_t psn;       /* of its first packet */
 	uint32_t n_psn;  /* PSNs it uses: packets sent, or READ responses expected */
-	uint32_t rkey;
+	uint32_t rkey;     /* UD: Q_Key */
 	uint32_t imm;
 	uint8_t op;      /* UROCE_WR_* */
 	uint8_t flags;   /* UROCE_WQE_* */
@@ -135,6 +135,7 @@ struct qp {
 	struct uroce_qp_page *page;
 	uint8_t *sq, *rq;
 	struct cq *send_cq, *recv_cq;
+	struct srq *srq;       /* NULL: its own RQ */
 	struct uroce_qp_attr attr;
 	struct net_path path;
 	struct net_template tmpl;
@@ -155,6 +156,11 @@ static inline bool qp_can_receive(const struct qp *qp)
 	return qp->state >= UROCE_QPS_RTR && qp->state <= UROCE_QPS_SQE;
 }
 
+static inline bool qp_is_rc(const struct qp *qp)
+{
+	return qp->type == UROCE_QPT_RC;
+}
+
 static inline bool qp_can_send(const struct qp *qp)
 {
 	return qp->state == UROCE_QPS_RTS || qp->state == UROCE_QPS_SQD;
@@ -169,7 +175,8 @@ void qp_set_state(struct engine *e, struct qp *qp, enum uroce_qps next);
 
 /* Flush what is posted and stop. The WQE or RQE at fault was completed before. */
 void qp_to_error(struct engine *e, struct qp *qp);
-void qp_flush(struct engine *e, struct qp *qp); /* in ERR: also what was posted since */
+void qp_flush(struct engine *e, struct qp *qp);
+void qp_to_sqe(struct engine *e, struct qp *qp);
 void qp_reset(struct engine *e, struct qp *qp);
 
 void qp_event(struct engine *e, struct qp *qp, uint32_t type);

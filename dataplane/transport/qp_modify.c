@@ -88,7 +88,7 @@ int qp_check_transition(uint32_t type, enum uroce_qps cur, enum uroce_qps next, 
 
 	mask &= ~M_STATE;
 	if (next == UROCE_QPS_RESET || next == UROCE_QPS_ERR)
-		return mask & ~M_CUR || (cur == UROCE_QPS_RESET && next == UROCE_QPS_ERR) ? -EINVAL : 0;
+		return mask || (cur == UROCE_QPS_RESET && next == UROCE_QPS_ERR) ? -EINVAL : 0;
 	t = &table[cur][next][type - UROCE_QPT_RC];
 	if (!t->is_legal || (mask & t->req) != t->req || (mask & ~(t->req | t->opt)))
 		return -EINVAL;

@@ -90,7 +90,10 @@ void requester_fail(struct engine *e, struct qp *qp, uint8_t status, uint32_t ve
 		qp_complete_send(e, qp, r->una, status, verr);
 		r->una++;
 	}
-	qp_to_error(e, qp);
+	if (qp_is_rc(qp))
+		qp_to_error(e, qp);
+	else
+		qp_to_sqe(e, qp);
 }
 
 void requester_check_drained(struct engine *e, struct qp *qp)
@@ -248,6 +251,16 @@ static unsigned req_emit_rd_atomic(struct engine *e, struct qp *qp, struct send_
 	return 1;
 }
 
+/* UC: what has left is complete; nothing is ever sent again. */
+static void req_sent_is_done(struct engine *e, struct qp *qp)
+{
+	struct qp_req *r = &qp->req;
+
+	r->una_psn = r->nxt_psn;
+	if (r->una != r->cur)
+		qp_complete_send(e, qp, r->una++, UROCE_WC_SUCCESS, UROCE_VERR_NONE);
+}
+
 /* Often enough that the window never waits for an ACK nobody was asked for. */
 static uint32_t ackreq_every(const struct qp_req *r)
 {
@@ -261,7 +274,7 @@ static void req_emit_data(struct engine *e, struct qp *qp, const struct send_rec
 	enum pkt_pos pos = pkt_pos(rec, r->cur_pkt);
 	bool is_last = pos == PKT_LAST || pos == PKT_ONLY;
 	struct packet pk = {
-		.opcode = req_opcode(rec->op, pos),
+		.opcode = (qp_is_rc(qp) ? BTH_RC : BTH_UC) | req_opcode(rec->op, pos),
 		.payload_len = pkt_len(qp, rec, r->cur_pkt),
 		.va = rec->va,
 		.rkey = rec->rkey,
@@ -273,8 +286,11 @@ static void req_emit_data(struct engine *e, struct qp *qp, const struct send_rec
 	pk.ack_req = is_last || ++r->since_ackreq >= ackreq_every(r);
 	if (pk.ack_req)
 		r->since_ackreq = 0;
+	pk.ack_req &= qp_is_rc(qp);
 	req_send(e, qp, &pk, f);
 	req_advance(qp, 1);
+	if (!qp_is_rc(qp))
+		req_sent_is_done(e, qp);
 }
 
 static unsigned req_emit_wqe(struct engine *e, struct qp *qp, struct send_rec *rec,
@@ -304,6 +320,8 @@ unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 {
 	unsigned done = 0;
 
+	if (qp->type == UROCE_QPT_UD)
+		return ud_emit(e, qp, out, n);
 	if (n > ENGINE_BURST)
 		n = ENGINE_BURST;
 	while (done < n) {

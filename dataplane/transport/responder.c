@@ -36,9 +36,15 @@ static const struct {
 void responder_apply(struct engine *e, struct qp *qp, enum resp_verdict v, psn_t psn)
 {
 	uint8_t syndrome = resp_outcome[v].syndrome;
+	bool is_recv_error = v == RESP_RECV_SHORT || v == RESP_RECV_BROKEN;
 
 	if (resp_outcome[v].counter != CNT_N)
 		engine_count(e, resp_outcome[v].counter, 1);
+	if (!qp_is_rc(qp)) { /* UC: no answers; only a fault of our own receive stops the QP */
+		if (is_recv_error)
+			qp_to_error(e, qp);
+		return;
+	}
 	if (v == RESP_RNR)
 		syndrome = AETH_RNR_CODE(qp->attr.min_rnr_timer);
 	if (resp_outcome[v].reply == REPLY_NAK)
@@ -136,6 +142,13 @@ static enum resp_verdict resp_check_operation(const struct qp *qp, const struct 
 	}
 }
 
+enum resp_verdict resp_check_request(const struct qp *qp, const struct packet *pk)
+{
+	enum resp_verdict v = resp_check_sequence(qp, pk);
+
+	return v == RESP_OK ? resp_check_operation(qp, pk) : v;
+}
+
 static enum resp_verdict resp_duplicate(struct engine *e, struct qp *qp, const struct packet *pk)
 {
 	uint8_t op = pk->opcode & 0x1f;
@@ -163,7 +176,7 @@ static void resp_done(struct engine *e, struct qp *qp, const struct packet *pk)
 		resp_queue_ack(e, qp);
 }
 
-static void resp_comm_est(struct engine *e, struct qp *qp)
+void resp_comm_est(struct engine *e, struct qp *qp)
 {
 	if (qp->state != UROCE_QPS_RTR || qp->resp.is_comm_est_told)
 		return;
@@ -188,10 +201,8 @@ void responder_rx(struct engine *e, struct qp *qp, const struct packet *pk)
 	}
 	if (v == RESP_OK) {
 		qp->resp.is_nak_sent = false;
-		v = resp_check_sequence(qp, pk);
+		v = resp_check_request(qp, pk);
 	}
-	if (v == RESP_OK)
-		v = resp_check_operation(qp, pk);
 	if (v == RESP_OK)
 		v = resp_execute(e, qp, pk);
 	if (v == RESP_OK)

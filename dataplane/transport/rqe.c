@@ -12,6 +12,8 @@ int rqe_take(struct engine *e, struct qp *qp)
 	const uint8_t *slot;
 	int64_t n;
 
+	if (qp->srq)
+		return srq_take(e, qp);
 	if (!qp->rq_depth)
 		return 0;
 	n = uroce_ring_pending(&qp->page->rq, s->rq_tail, qp->rq_depth);

@@ -25,10 +25,22 @@ static bool wqe_fail(struct send_rec *rec, uint8_t status, uint32_t verr)
 	return false;
 }
 
-/* Opcodes a WQE may have, and what an RC QP does with them in this release. */
+/* Opcodes that the service type has (IBA vol. 1, table "Operations per transport service"). */
+static bool wqe_op_fits(uint8_t op, uint32_t qp_type)
+{
+	switch (qp_type) {
+	case UROCE_QPT_RC:
+		return op <= UROCE_WR_FETCH_ADD;
+	case UROCE_QPT_UC:
+		return op <= UROCE_WR_SEND_IMM;
+	default:
+		return op == UROCE_WR_SEND || op == UROCE_WR_SEND_IMM;
+	}
+}
+
 static bool wqe_check_opcode(struct send_rec *rec, const struct qp *qp)
 {
-	if (rec->op > UROCE_WR_FETCH_ADD)
+	if (!wqe_op_fits(rec->op, qp->type))
 		return wqe_fail(rec, UROCE_WC_LOC_QP_OP_ERR, UROCE_VERR_WQE);
 	if (wr_is_rd_atomic(rec->op) && (rec->flags & UROCE_WQE_INLINE))
 		return wqe_fail(rec, UROCE_WC_LOC_QP_OP_ERR, UROCE_VERR_WQE);
@@ -68,11 +80,16 @@ static bool wqe_check(struct engine *e, struct send_rec *rec, const struct qp *q
 {
 	if (!wqe_check_opcode(rec, qp))
 		return false;
-	if (!(wqe->flags & UROCE_WQE_INLINE))
-		return wqe_check_sges(e, rec, qp, slot, wqe->num_sge);
-	if (wqe->inline_len > qp->attr.cap.max_inline)
+	if (!(wqe->flags & UROCE_WQE_INLINE)) {
+		if (!wqe_check_sges(e, rec, qp, slot, wqe->num_sge))
+			return false;
+	} else {
+		if (wqe->inline_len > qp->attr.cap.max_inline)
+			return wqe_fail(rec, UROCE_WC_LOC_LEN_ERR, UROCE_VERR_WQE);
+		rec->len = wqe->inline_len;
+	}
+	if (qp->type == UROCE_QPT_UD && rec->len > qp->mtu)
 		return wqe_fail(rec, UROCE_WC_LOC_LEN_ERR, UROCE_VERR_WQE);
-	rec->len = wqe->inline_len;
 	return true;
 }
 
@@ -101,6 +118,10 @@ int wqe_take(struct engine *e, struct qp *qp)
 		.op = wqe.opcode,
 		.flags = wqe.flags,
 	};
+	if (qp->type == UROCE_QPT_UD) {
+		rec->va = (uint64_t)wqe.ah << 32 | (wqe.remote_qpn & BTH_QPN_MASK);
+		rec->rkey = wqe.remote_qkey;
+	}
 	if (wqe_check(e, rec, qp, &wqe, slot)) {
 		rec->n_psn = wr_is_atomic(rec->op) ? 1 : packets_of(rec->len, qp->mtu);
 	} else {
