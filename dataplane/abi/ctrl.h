@@ -34,6 +34,19 @@ enum uroce_ctrl_op {
 	UROCE_OP_CREATE_AH,
 	UROCE_OP_DESTROY_AH,
 	UROCE_OP_PROBE_MEMORY,
+	UROCE_OP_CREATE_SRQ,
+	UROCE_OP_MODIFY_SRQ,
+	UROCE_OP_QUERY_SRQ,
+	UROCE_OP_DESTROY_SRQ,
+	UROCE_OP_ATTACH_MCAST,
+	UROCE_OP_DETACH_MCAST,
+	UROCE_OP_REREG_MR,
+	UROCE_OP_ALLOC_MW,
+	UROCE_OP_FREE_MW,
+	UROCE_OP_RESIZE_CQ,
+	UROCE_OP_CREATE_XRCD,
+	UROCE_OP_DESTROY_XRCD,
+	UROCE_OP_OPEN_QP,
 
 	UROCE_OP_ADMIN_HELLO = 256,
 	UROCE_OP_ADMIN_STATUS, /* reply: a memfd with JSON text */
@@ -149,11 +162,11 @@ struct uroce_qp_cap {
 };
 
 struct uroce_create_qp {
-	uint32_t type;     /* the numbers of enum ibv_qp_type: RC 2, UC 3, UD 4 */
+	uint32_t type;     /* the numbers of enum ibv_qp_type: RC 2, UC 3, UD 4, XRC send 9, receive 10 */
 	uint32_t pd, send_cq, recv_cq, srq;
 	uint32_t sq_sig_all;
 	struct uroce_qp_cap cap;
-	uint32_t reserved;
+	uint32_t xrcd;     /* XRC receive */
 	uint64_t token;    /* element of this QP's async events: the ibv_qp's address */
 };
 
@@ -212,6 +225,82 @@ struct uroce_create_ah {
 	uint32_t pd;
 	uint32_t reserved;
 	struct uroce_ah_attr attr;
+};
+
+/*
+ * CREATE_SRQ. Type 0 basic, 1 XRC (then xrcd and cq are read). The SRQ's memory is a struct uroce_ring and
+ * the slots (struct uroce_rqe and its SGEs) at slots_off. A receive leaves its slot when it is taken: the
+ * provider's room is depth - (prod - cons) of the ring.
+ */
+struct uroce_create_srq {
+	uint32_t pd, type, xrcd, cq;
+	uint32_t max_wr, max_sge, limit;
+	uint32_t reserved;
+	uint64_t token;
+};
+
+struct uroce_create_srq_rep { /* fd [0]: the SRQ's memory */
+	uint32_t handle;
+	uint32_t srqn;
+	uint32_t max_wr, max_sge;
+	uint32_t depth, stride, slots_off;
+	uint32_t reserved;
+	uint64_t size;
+};
+
+/* MODIFY_SRQ arms the limit event (resizing answers EOPNOTSUPP); QUERY_SRQ: reply is the same struct. */
+struct uroce_srq_attr {
+	uint32_t handle;
+	uint32_t max_wr, max_sge, limit;
+};
+
+/* ATTACH_MCAST, DETACH_MCAST: handle of a UD QP. */
+struct uroce_mcast {
+	uint32_t handle;
+	uint32_t lid;
+	uint8_t mgid[16];
+};
+
+/* REREG_MR: what bits (enum ibv_rereg_mr_flags: 1 translation, 2 PD, 4 access) of flags change. Reply as REG_MR. */
+struct uroce_rereg_mr {
+	uint32_t handle;
+	uint32_t flags;
+	struct uroce_reg_mr to;
+};
+
+struct uroce_alloc_mw {
+	uint32_t pd;
+	uint32_t type; /* enum ibv_mw_type: 1, 2 */
+};
+
+struct uroce_alloc_mw_rep {
+	uint32_t handle;
+	uint32_t rkey;
+};
+
+/*
+ * BIND_MW in a WQE (UROCE_WR_BIND_MW): rkey the new key, imm the window's present key, remote_addr and
+ * compare_add address and length, swap lkey of the MR and above it the access flags (length 0 unbinds a
+ * type 1 window). LOCAL_INV: imm the key.
+ */
+
+/* RESIZE_CQ: entries not yet polled move along. The reply and its fd replace those of CREATE_CQ. */
+struct uroce_resize_cq {
+	uint32_t handle;
+	uint32_t cqe;
+};
+
+/* CREATE_XRCD: fds: none, or [0] the file that names the domain. flags: O_CREAT, O_EXCL. */
+struct uroce_create_xrcd {
+	uint32_t flags;
+	uint32_t reserved;
+};
+
+/* OPEN_QP: another handle for the XRC target QP of that number. The reply is that of CREATE_QP, no fd. */
+struct uroce_open_qp {
+	uint32_t qpn;
+	uint32_t xrcd;
+	uint64_t token;
 };
 
 /* One record on the async-event socket; the first 16 bytes are what libibverbs reads there. */
