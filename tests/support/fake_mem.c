@@ -179,7 +179,7 @@ int fake_mem_atomic(void *ctx, const struct mem_vec *app, enum mem_atomic_op op,
 	else
 		now = *old == compare ? operand : *old;
 	if (m->on_atomic)
-		m->on_atomic(m->watch_ctx, r, off, *old, now);
+		m->on_atomic(m->watch_ctx, r, off, op, operand, compare, *old);
 	memcpy(r->mem + off, &now, 8);
 	return 0;
 }

@@ -33,9 +33,9 @@ struct fake_mem {
 	/* Sees every write before it lands (len > 0); off is within r. */
 	void (*on_write)(void *ctx, const struct fake_region *r, uint64_t off, const uint8_t *bytes,
 			 uint64_t len);
-	/* Sees every atomic; old and now are the values before and after. */
-	void (*on_atomic)(void *ctx, const struct fake_region *r, uint64_t off, uint64_t old,
-			  uint64_t now);
+	/* Sees every atomic, with the word's value before it. */
+	void (*on_atomic)(void *ctx, const struct fake_region *r, uint64_t off, enum mem_atomic_op op,
+			  uint64_t operand, uint64_t compare, uint64_t old);
 	void *watch_ctx;
 	unsigned violations;
 	char violation[160];        /* the first one, in words */

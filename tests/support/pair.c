@@ -170,15 +170,17 @@ bool pair_turn(struct pair *p)
 	return moved;
 }
 
-/* On to the next thing that is due; false: nothing is, or not before `until`. */
-static bool advance(struct pair *p, uint64_t until)
+bool pair_advance(struct pair *p, uint64_t until)
 {
 	uint64_t t = link_sim_deadline(&p->link, p->clock.now);
 
 	for (unsigned i = 0; i < 2; i++)
 		t = vclock_sooner(t, engine_deadline(p->dev[i].engine));
-	if (t == VCLOCK_NEVER || t > until)
+	if (t > until || t == VCLOCK_NEVER) {
+		if (until != VCLOCK_NEVER && until > p->clock.now)
+			vclock_set(&p->clock, until);
 		return false;
+	}
 	if (t > p->clock.now)
 		vclock_set(&p->clock, t);
 	return true;
@@ -191,13 +193,8 @@ bool pair_run(struct pair *p, uint64_t until, bool (*done)(void *ctx), void *ctx
 
 		if (done && done(ctx))
 			return true;
-		if (moved)
-			continue;
-		if (advance(p, until))
-			continue;
-		if (until != VCLOCK_NEVER && until > p->clock.now)
-			vclock_set(&p->clock, until);
-		return false;
+		if (!moved && !pair_advance(p, until))
+			return false;
 	}
 }
 

@@ -56,6 +56,9 @@ struct net_path pair_path(const struct pair *p, unsigned i);
 /* One turn of both devices, at the present time. True: something moved. */
 bool pair_turn(struct pair *p);
 
+/* On to the next thing that is due, or to `until` at the latest; false: nothing is due before it. */
+bool pair_advance(struct pair *p, uint64_t until);
+
 /*
  * Turns until nothing moves, then on to the next deadline, not past `until`. Returns when done()
  * says so (true), or at `until`, or when nothing is ever due (false). done may be NULL.
