@@ -70,6 +70,8 @@ static void comp_go_back(struct engine *e, struct qp *qp, enum counter why, bool
 {
 	struct qp_req *r = &qp->req;
 
+	if (r->is_rnr_waiting) /* we are there already, and the timer is the wait's */
+		return;
 	if (r->is_rewound && psn_eq(r->rewound_psn, r->una_psn) &&
 	    !(is_news && e->now - r->rewound_at >= r->srtt / 2)) {
 		engine_count(e, CNT_DROP_RESP_SEQ, 1);

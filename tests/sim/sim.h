@@ -147,5 +147,6 @@ uint32_t sim_reserve(struct sim *s, struct sim_arena *a, uint32_t len, uint32_t 
 /* sim_check.c */
 void sim_watch(struct sim *s);
 void sim_poll(struct sim *s, unsigned side, unsigned most);
+void sim_settle(struct sim_qp *q);
 void sim_check_turn(struct sim *s);
 void sim_check_end(struct sim *s);

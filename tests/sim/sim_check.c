@@ -11,6 +11,24 @@
 
 #define NO_MSG UINT32_MAX
 
+static void print_qps(struct sim *s)
+{
+	for (unsigned side = 0; side < 2; side++) {
+		for (unsigned i = 0; i < s->sc.n_qp; i++) {
+			const struct sim_qp *q = &s->q[side][i];
+			struct engine_qp_info f = { 0 };
+
+			if (!q->qp || engine_qp_info(s->p.dev[side].engine, q->qp->qpn, &f))
+				continue;
+			printf("# %c%u qpn 0x%x state %u una %06x nxt %06x epsn %06x pending %u; sends %u/%u "
+			       "receives %u/%u budget %u%s\n",
+			       'A' + side, i, q->qp->qpn, f.state, f.una_psn, f.nxt_psn, f.epsn,
+			       f.sq_pending, q->head, q->n_wr, q->recv_head, q->n_recv, q->budget,
+			       q->is_stopped ? " stopped" : "");
+		}
+	}
+}
+
 void sim_fail(struct sim *s, const char *fmt, ...)
 {
 	const struct sim_scenario *sc = &s->sc;
@@ -27,6 +45,7 @@ void sim_fail(struct sim *s, const char *fmt, ...)
 	       sc->rc.rd_atomic, sc->rc.dest_rd_atomic, sc->rc.timeout, sc->window, sc->link.drop,
 	       sc->link.dup, sc->link.reorder, sc->link.corrupt, sc->link.delay_ns, sc->has_flaws);
 	link_sim_dump(&s->p.link, stdout);
+	print_qps(s);
 	printf("# ---- at %" PRIu64 " ns, turn %" PRIu64 ", seed %" PRIu64 ": %s\n", s->p.clock.now,
 	       s->p.turns, s->seed, text);
 	fflush(stdout);
@@ -319,7 +338,7 @@ static bool status_is_due(struct sim *s, const struct sim_wr *wr, uint8_t status
 		return s->sc.has_finite_rnr && wr->msg != NO_MSG;
 	case UROCE_WC_WR_FLUSH_ERR:
 		return fake_qp_state(wr->qp->qp) == UROCE_QPS_ERR &&
-		       (s->is_draining || gone || wr->qp->rq_failed || wr->qp->peer->sq_failed);
+		       (s->is_draining || gone || s->sc.has_flaws || s->sc.has_finite_rnr);
 	}
 	return false;
 }
@@ -489,6 +508,26 @@ void sim_check_turn(struct sim *s)
 			if (((info.nxt_psn - info.una_psn) & 0xffffff) >= 0x800000)
 				sim_fail(s, "nxt_psn %06x is before una_psn %06x", info.nxt_psn, info.una_psn);
 		}
+	}
+}
+
+/*
+ * In ERR the last WRs may have no completion of their own: unsignaled ones that succeeded before.
+ * Then their effects must be there.
+ */
+void sim_settle(struct sim_qp *q)
+{
+	struct sim *s = q->sim;
+	struct engine_qp_info info;
+
+	if (!q->qp || q->is_stopped || engine_qp_info(s->p.dev[q->side].engine, q->qp->qpn, &info) ||
+	    info.state != UROCE_QPS_ERR)
+		return;
+	sim_poll(s, q->side, UINT32_MAX);
+	for (; q->head != q->n_wr; q->head++) {
+		if (q->wr[q->head]->is_signaled || q->sq_failed)
+			sim_fail(s, "%c: WR %u has no completion", 'A' + q->side, q->head);
+		done_ok(s, q->wr[q->head]);
 	}
 }
 

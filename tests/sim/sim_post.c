@@ -305,7 +305,7 @@ static uint32_t draw_recv_room(struct sim_qp *q)
 	len = peer->msg[q->n_recv]->len;
 	if (peer->msg[q->n_recv]->opcode == UROCE_WR_WRITE_IMM)
 		return below(s, 32);
-	if (s->sc.has_flaws && len && !below(s, 30)) {
+	if (s->sc.has_flaws && len && !peer->msg[q->n_recv]->flaw && !below(s, 30)) {
 		peer->msg[q->n_recv]->flaw = SIM_SHORT_RECV;
 		return below(s, len);
 	}

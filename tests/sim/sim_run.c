@@ -139,20 +139,23 @@ static void event(struct sim *s)
 	}
 }
 
-static bool is_over(const struct sim *s)
+static bool is_done(struct sim_qp *q)
+{
+	if (!is_active(q))
+		sim_settle(q);
+	return q->is_stopped || (q->head == q->n_wr && !(q->budget && is_active(q)));
+}
+
+static bool is_over(struct sim *s)
 {
 	if (s->is_full)
 		return true;
 	if (s->event_step && s->event_at != VCLOCK_NEVER)
 		return false;
-	for (unsigned side = 0; side < 2; side++) {
-		for (unsigned i = 0; i < s->sc.n_qp; i++) {
-			const struct sim_qp *q = &s->q[side][i];
-
-			if (!q->is_stopped && (q->head != q->n_wr || (q->budget && is_active(q))))
+	for (unsigned side = 0; side < 2; side++)
+		for (unsigned i = 0; i < s->sc.n_qp; i++)
+			if (!is_done(&s->q[side][i]))
 				return false;
-		}
-	}
 	return true;
 }
 
@@ -178,14 +181,14 @@ static void drain(struct sim *s)
 	for (unsigned side = 0; side < 2; side++)
 		if (!s->is_dead[side])
 			sim_poll(s, side, UINT32_MAX);
-	while (pair_turn(&s->p) || pair_advance(&s->p, VCLOCK_NEVER - 1)) {
+	while (pair_turn(&s->p) || pair_advance(&s->p, VCLOCK_NEVER)) {
 		sim_check_turn(s);
 		if (s->p.turns > MOST_TURNS)
 			sim_fail(s, "QPs in ERR do not rest");
 	}
 	for (unsigned side = 0; side < 2; side++)
-		if (!s->is_dead[side])
-			sim_poll(s, side, UINT32_MAX);
+		for (unsigned i = 0; i < s->sc.n_qp; i++)
+			sim_settle(&s->q[side][i]);
 	sim_check_end(s);
 }
 

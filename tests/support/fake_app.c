@@ -263,6 +263,8 @@ static void queues_restart(struct fake_qp *qp)
 {
 	qp->sq_prod = qp->rq_prod = 0;
 	qp->sq_done = qp->rq_done = 0;
+	uroce_ring_publish(&qp->page->sq, 0);
+	uroce_ring_publish(&qp->page->rq, 0);
 }
 
 int fake_qp_modify(struct fake_qp *qp, const struct uroce_qp_attr *attr, uint32_t mask,
