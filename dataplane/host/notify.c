@@ -51,7 +51,9 @@ void notify_close(struct notify *n)
 	close(n->fd);
 	n->fd = -1;
 	free(n->pending);
+	free(n->index);
 	n->pending = NULL;
+	n->index = NULL;
 	n->n_pending = 0;
 	pthread_mutex_destroy(&n->lock);
 }
@@ -73,25 +75,68 @@ static bool try_send(struct notify *n, const void *record)
 	return true;
 }
 
+static unsigned index_slot(const struct notify *n, const void *record)
+{
+	unsigned mask = 2 * n->n_room - 1;
+	uint64_t h[2] = { 0 };
+
+	memcpy(h, record, n->len);
+	h[0] = (h[0] ^ h[1] * 0x94d049bb133111ebull) * 0x9e3779b97f4a7c15ull;
+	return (unsigned)(h[0] >> 32) & mask;
+}
+
+/* Finds the record's entry in the index, or the free one where it belongs. */
+static uint32_t *index_find(struct notify *n, const void *record)
+{
+	unsigned i = index_slot(n, record);
+
+	while (n->index[i] && memcmp(n->pending[n->index[i] - 1].record, record, n->len))
+		i = (i + 1) & (2 * n->n_room - 1);
+	return &n->index[i];
+}
+
+static void index_rebuild(struct notify *n)
+{
+	if (!n->index)
+		return;
+	memset(n->index, 0, 2 * n->n_room * sizeof(*n->index));
+	for (unsigned i = 0; i < n->n_pending; i++)
+		*index_find(n, n->pending[i].record) = i + 1;
+}
+
+/* n_room stays a power of two. */
+static bool grow(struct notify *n)
+{
+	unsigned room = n->n_room ? n->n_room * 2 : 16;
+	struct notify_pending *p = realloc(n->pending, room * sizeof(*p));
+	uint32_t *index;
+
+	if (!p)
+		return false;
+	n->pending = p;
+	index = realloc(n->index, 2 * room * sizeof(*index));
+	if (!index)
+		return false;
+	n->index = index;
+	n->n_room = room;
+	index_rebuild(n);
+	return true;
+}
+
 static struct notify_pending *pending_slot(struct notify *n, const void *record)
 {
 	struct notify_pending *p;
+	uint32_t *at;
 
-	for (unsigned i = 0; i < n->n_pending; i++)
-		if (!memcmp(n->pending[i].record, record, n->len))
-			return &n->pending[i];
+	if (n->n_pending == n->n_room && !grow(n))
+		return NULL;
+	at = index_find(n, record);
+	if (*at)
+		return &n->pending[*at - 1];
 	if (n->n_pending == n->max_pending)
 		return NULL;
-	if (n->n_pending == n->n_room) {
-		unsigned room = n->n_room ? n->n_room * 2 : 16;
-
-		p = realloc(n->pending, room * sizeof(*p));
-		if (!p)
-			return NULL;
-		n->pending = p;
-		n->n_room = room;
-	}
 	p = &n->pending[n->n_pending++];
+	*at = n->n_pending;
 	memset(p, 0, sizeof(*p));
 	memcpy(p->record, record, n->len);
 	return p;
@@ -132,6 +177,7 @@ bool notify_flush(struct notify *n)
 	if (done) {
 		n->n_pending -= done;
 		memmove(n->pending, n->pending + done, n->n_pending * sizeof(*n->pending));
+		index_rebuild(n);
 	}
 	done = n->n_pending;
 	pthread_mutex_unlock(&n->lock);
@@ -154,6 +200,7 @@ uint64_t notify_forget(struct notify *n, uint64_t key)
 			n->pending[kept++] = n->pending[i];
 	}
 	n->n_pending = kept;
+	index_rebuild(n);
 	pthread_mutex_unlock(&n->lock);
 	return gone;
 }

@@ -23,7 +23,8 @@ struct notify {
 	int fd;       /* our end */
 	unsigned len; /* of a record: 8 or 16 */
 	bool is_dead; /* nobody reads any more */
-	struct notify_pending *pending;
+	struct notify_pending *pending; /* in order of arrival */
+	uint32_t *index;                /* hash of a record → 1 + its place in pending; 2 * n_room */
 	unsigned n_pending, n_room, max_pending;
 };
 

@@ -95,6 +95,31 @@ START_TEST(forgotten_records_are_counted_and_not_sent)
 }
 END_TEST
 
+START_TEST(many_kinds_are_each_kept_once)
+{
+	uint64_t a = UINT64_MAX, v;
+	unsigned seen[1001] = { 0 };
+
+	n.max_pending = 2000;
+	fill(a);
+	for (unsigned round = 0; round < 3; round++)
+		for (v = 1; v <= 1000; v++)
+			notify_send(&n, &v);
+	ck_assert_uint_eq(n.n_pending, 1001);
+	ck_assert_uint_eq(notify_forget(&n, 500), 3);
+	do {
+		while ((v = next()))
+			if (v != a)
+				seen[v]++;
+	} while (!notify_flush(&n));
+	while ((v = next()))
+		if (v != a)
+			seen[v]++;
+	for (v = 1; v <= 1000; v++)
+		ck_assert_uint_eq(seen[v], v == 500 ? 0 : 3);
+}
+END_TEST
+
 START_TEST(more_kinds_than_objects_end_the_channel)
 {
 	uint64_t v = 1;
@@ -137,6 +162,7 @@ Suite *suite_make(void)
 	tcase_add_test(tc, the_programs_end_is_never_writable);
 	tcase_add_test(tc, what_does_not_fit_is_kept_and_comes_in_order);
 	tcase_add_test(tc, forgotten_records_are_counted_and_not_sent);
+	tcase_add_test(tc, many_kinds_are_each_kept_once);
 	tcase_add_test(tc, more_kinds_than_objects_end_the_channel);
 	tcase_add_test(tc, a_closed_program_end_is_no_error_and_no_signal);
 	tcase_add_test(tc, closing_ours_hangs_up_theirs);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/daemon/classtree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dataplane/daemon/daemon.h"
+#include "dataplane/daemon/device.h"
+#include "dataplane/daemon/log.h"
+#include "dataplane/daemon/metrics.h"
+
+#define SYS_NEW RUNDIR_SYS ".new"
+#define FIRST_UVERBS 100u  /* real HCAs count from 0 */
+#define NULL_RDEV "1:3"    /* /dev/null: what stands at /dev/infiniband */
+
+/* Where a tree is being written: the first error stops everything after it. */
+struct tree {
+	const struct daemon *d;
+	int root; /* of SYS_NEW */
+	int err;
+};
+
+static void make_parents(struct tree *t, char *path)
+{
+	for (char *p = strchr(path, '/'); p; p = strchr(p + 1, '/')) {
+		*p = 0;
+		if (mkdirat(t->root, path, 0755) && errno != EEXIST)
+			t->err = -errno;
+		*p = '/';
+	}
+}
+
+/* Writes value and a newline into the file `path` under class/. */
+__attribute__((format(printf, 3, 4))) static void put(struct tree *t, const char *path,
+						      const char *fmt, ...)
+{
+	char full[512], text[512];
+	va_list ap;
+	int fd, n;
+
+	if (t->err)
+		return;
+	snprintf(full, sizeof(full), "class/%s", path);
+	make_parents(t, full);
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text) - 1, fmt, ap);
+	va_end(ap);
+	if (n)
+		text[n++] = '\n';
+	fd = openat(t->root, full, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0 || write(fd, text, (size_t)n) != n)
+		t->err = -errno;
+	if (fd >= 0)
+		close(fd);
+}
+
+#define PUT(t, pathfmt, name, ...)                                   \
+	do {                                                         \
+		char path_[400];                                     \
+		snprintf(path_, sizeof(path_), pathfmt, name);       \
+		put(t, path_, __VA_ARGS__);                          \
+	} while (0)
+
+static void guid_text(const uint8_t g[8], char text[20])
+{
+	snprintf(text, 20, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0], g[1], g[2], g[3], g[4], g[5],
+		 g[6], g[7]);
+}
+
+static void gid_text(const uint8_t g[16], char text[40])
+{
+	char *p = text;
+
+	for (unsigned i = 0; i < 16; i += 2)
+		p += snprintf(p, 6, "%02x%02x%s", g[i], g[i + 1], i < 14 ? ":" : "");
+}
+
+static void put_verbs(struct tree *t, const struct device *dev)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "uverbs%u", FIRST_UVERBS + dev->index);
+	PUT(t, "infiniband_verbs/%s/ibdev", name, "%s", dev->name);
+	PUT(t, "infiniband_verbs/%s/dev", name, NULL_RDEV);
+	PUT(t, "infiniband_verbs/%s/abi_version", name, "%u", UROCE_ABI_VERSION);
+}
+
+/* The CPUs of this machine, for programs that look for the nearest. */
+static void local_cpulist(char *text, size_t size)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	snprintf(text, size, n > 1 ? "0-%ld" : "0", n - 1);
+}
+
+static void local_cpus(char *text, size_t size)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+	size_t off = 0;
+
+	for (long word = (n + 31) / 32 - 1; word >= 0 && off < size; word--) {
+		long bits = n - word * 32 < 32 ? n - word * 32 : 32;
+
+		off += (size_t)snprintf(text + off, size - off, "%08x%s",
+					(unsigned)(bits == 32 ? UINT32_MAX : (1u << bits) - 1),
+					word ? "," : "");
+	}
+}
+
+static void put_device(struct tree *t, const struct device *dev)
+{
+	const char *n = dev->name;
+	char guid[20], cpus[300];
+	struct uroce_device_attr a;
+
+	device_attr(dev, &a);
+	guid_text(dev->guid, guid);
+	PUT(t, "infiniband/%s/node_type", n, "1: CA");
+	PUT(t, "infiniband/%s/node_guid", n, "%s", guid);
+	PUT(t, "infiniband/%s/sys_image_guid", n, "%s", guid);
+	PUT(t, "infiniband/%s/node_desc", n, "%s", n);
+	PUT(t, "infiniband/%s/fw_ver", n, "%s", a.fw_ver);
+	PUT(t, "infiniband/%s/hw_rev", n, "%u", a.hw_ver);
+	PUT(t, "infiniband/%s/hca_type", n, "uroce");
+	PUT(t, "infiniband/%s/board_id", n, "uroce");
+	PUT(t, "infiniband/%s/device/modalias", n, "uroce:v%u", UROCE_ABI_VERSION);
+	PUT(t, "infiniband/%s/device/uroce_socket", n, "%s/" RUNDIR_SOCKET, t->d->dir.path);
+	PUT(t, "infiniband/%s/device/vendor", n, "0x%06x", a.vendor_id);
+	PUT(t, "infiniband/%s/device/device", n, "0x%04x", a.vendor_part_id);
+	PUT(t, "infiniband/%s/device/numa_node", n, "-1");
+	local_cpus(cpus, sizeof(cpus));
+	PUT(t, "infiniband/%s/device/local_cpus", n, "%s", cpus);
+	local_cpulist(cpus, sizeof(cpus));
+	PUT(t, "infiniband/%s/device/local_cpulist", n, "%s", cpus);
+}
+
+static void put_port(struct tree *t, const struct device *dev)
+{
+	const char *n = dev->name;
+	struct uroce_port_attr a;
+
+	device_port_attr(dev, &a);
+	PUT(t, "infiniband/%s/ports/1/state", n, "4: ACTIVE");
+	PUT(t, "infiniband/%s/ports/1/phys_state", n, "5: LinkUp");
+	PUT(t, "infiniband/%s/ports/1/link_layer", n, "Ethernet");
+	PUT(t, "infiniband/%s/ports/1/rate", n, "100 Gb/sec (4X EDR)");
+	PUT(t, "infiniband/%s/ports/1/lid", n, "0x0");
+	PUT(t, "infiniband/%s/ports/1/lid_mask_count", n, "0");
+	PUT(t, "infiniband/%s/ports/1/sm_lid", n, "0x0");
+	PUT(t, "infiniband/%s/ports/1/sm_sl", n, "0");
+	PUT(t, "infiniband/%s/ports/1/cap_mask", n, "0x%08x", a.port_cap_flags);
+	PUT(t, "infiniband/%s/ports/1/pkeys/0", n, "0xffff");
+}
+
+static void put_gids(struct tree *t, const struct device *dev)
+{
+	char path[400], gid[40];
+
+	for (unsigned i = 0; i < DEVICE_GIDS; i++) {
+		gid_text(dev->gid[i], gid);
+		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gids/%u", dev->name, i);
+		put(t, path, "%s", gid);
+		/* Also for empty entries: readers take a missing type for RoCE v1. */
+		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gid_attrs/types/%u", dev->name, i);
+		put(t, path, "RoCE v2");
+		/* No network interface stands behind the embedded switch: there, and empty. */
+		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gid_attrs/ndevs/%u", dev->name, i);
+		put(t, path, "%s", "");
+	}
+}
+
+static void put_counters(struct tree *t, const struct device *dev)
+{
+	static const struct metrics_port none;
+	char path[400];
+	uint64_t zero;
+
+	for (unsigned i = 0; i < metrics_n_port_files(); i++) {
+		snprintf(path, sizeof(path), "infiniband/%s/ports/1/counters/%s", dev->name,
+			 metrics_port_file(i, &none, &zero));
+		put(t, path, "0");
+	}
+	for (unsigned i = 0; i < engine_n_counters(); i++) {
+		snprintf(path, sizeof(path), "infiniband/%s/ports/1/hw_counters/%s", dev->name,
+			 engine_counter_name(i));
+		put(t, path, "0");
+	}
+	PUT(t, "infiniband/%s/ports/1/hw_counters/lifespan", dev->name, "1000");
+}
+
+static void put_all(struct tree *t)
+{
+	put(t, "infiniband_verbs/abi_version", "6");
+	put(t, "misc/rdma_cm/abi_version", "4");
+	put(t, "misc/rdma_cm/dev", NULL_RDEV);
+	for (unsigned i = 0; i < t->d->n_devices; i++) {
+		put_verbs(t, t->d->device[i]);
+		put_device(t, t->d->device[i]);
+		put_port(t, t->d->device[i]);
+		put_gids(t, t->d->device[i]);
+		put_counters(t, t->d->device[i]);
+	}
+}
+
+/* Removes dirfd/name and all below it; follows no link. */
+static void remove_tree(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (unlinkat(fd, e->d_name, 0) && (errno == EISDIR || errno == EPERM))
+			remove_tree(fd, e->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	unlinkat(dirfd, name, AT_REMOVEDIR);
+}
+
+int classtree_create(const struct daemon *d)
+{
+	struct tree t = { .d = d };
+	int dir = d->dir.fd;
+
+	remove_tree(dir, SYS_NEW);
+	if (mkdirat(dir, SYS_NEW, 0755))
+		return -errno;
+	t.root = openat(dir, SYS_NEW, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (t.root < 0)
+		return -errno;
+	put_all(&t);
+	close(t.root);
+	if (!t.err) {
+		remove_tree(dir, RUNDIR_SYS);
+		if (renameat(dir, SYS_NEW, dir, RUNDIR_SYS))
+			t.err = -errno;
+	}
+	if (t.err) {
+		log_error("%s/" RUNDIR_SYS ": %s", d->dir.path, strerror(-t.err));
+		remove_tree(dir, SYS_NEW);
+	}
+	return t.err;
+}
+
+void classtree_remove(const struct daemon *d)
+{
+	remove_tree(d->dir.fd, RUNDIR_SYS);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/daemon/device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "dataplane/daemon/daemon.h"
+#include "dataplane/daemon/event.h"
+#include "dataplane/daemon/worker.h"
+#include "dataplane/host/appmem.h"
+
+void device_mac(unsigned index, uint8_t mac[6])
+{
+	/* 02: locally administered; "URO". */
+	static const uint8_t prefix[4] = { 0x02, 0x55, 0x52, 0x4f };
+
+	memcpy(mac, prefix, 4);
+	mac[4] = (uint8_t)((index + 1) >> 8);
+	mac[5] = (uint8_t)(index + 1);
+}
+
+static void set_identity(struct device *dev)
+{
+	uint8_t *ipv4 = dev->gid[1];
+
+	snprintf(dev->name, sizeof(dev->name), "uroce%u", dev->index);
+	device_mac(dev->index, dev->mac);
+	/* EUI-64 of the MAC (RFC 4291, appendix A). */
+	memcpy(dev->guid, dev->mac, 3);
+	dev->guid[0] ^= 2;
+	dev->guid[3] = 0xff;
+	dev->guid[4] = 0xfe;
+	memcpy(dev->guid + 5, dev->mac + 3, 3);
+	/* fe80::/64 */
+	dev->gid[0][0] = 0xfe;
+	dev->gid[0][1] = 0x80;
+	memcpy(dev->gid[0] + 8, dev->guid, 8);
+	/* ::ffff:198.18.0.N, from the block for benchmarks (RFC 2544): collides with no network. */
+	ipv4[10] = ipv4[11] = 0xff;
+	ipv4[12] = 198;
+	ipv4[13] = 18;
+	ipv4[15] = (uint8_t)(dev->index + 1);
+}
+
+static int make_engine(struct device *dev, unsigned worker)
+{
+	struct engine_conf conf = dev->conf;
+	void *arena = mmap(NULL, dev->arena_size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (arena == MAP_FAILED)
+		return -ENOMEM;
+	conf.worker = worker;
+	conf.seed = dev->conf.seed + worker;
+	dev->arena[worker] = arena;
+	dev->engine[worker] = engine_create(&conf, &dev->ports, arena);
+	return dev->engine[worker] ? 0 : -ENOMEM;
+}
+
+static int make_numbers(struct device *dev)
+{
+	/* QPN 0, 1 and 0xffffff are no QPs of ours; key 0 is left out, since programs take it for none. */
+	int err = numbers_init(&dev->qpns, 2, DEVICE_MAX_QP - 3);
+
+	if (!err)
+		err = numbers_init(&dev->cqns, 1, DEVICE_MAX_CQ - 1);
+	if (!err)
+		err = numbers_init(&dev->keys, 1, DEVICE_MAX_MR - 1);
+	return err;
+}
+
+int device_create(struct device **out, struct daemon *d, unsigned index,
+		  struct link_port *const *ports)
+{
+	struct device *dev = calloc(1, sizeof(*dev));
+	int err;
+
+	if (!dev)
+		return -ENOMEM;
+	dev->daemon = d;
+	dev->index = index;
+	set_identity(dev);
+	dev->ports = (struct ports){ .ctx = d, .mem_read = appmem_read, .mem_write = appmem_write,
+				     .mem_atomic = appmem_atomic, .cq_notify = event_completion,
+				     .event = event_async };
+	dev->conf = (struct engine_conf){ .max_qp = DEVICE_MAX_QP, .max_cq = DEVICE_MAX_CQ,
+					  .max_mr = DEVICE_MAX_MR, .check_icrc = d->conf.check_icrc,
+					  .seed = d->boot_id + index * UROCE_MAX_WORKERS };
+	dev->arena_size = engine_size(&dev->conf);
+	err = make_numbers(dev);
+	for (unsigned w = 0; !err && w < d->n_workers; w++) {
+		dev->port[w] = ports[w];
+		err = make_engine(dev, w);
+	}
+	if (err)
+		device_destroy(dev);
+	else
+		*out = dev;
+	return err;
+}
+
+void device_destroy(struct device *dev)
+{
+	for (unsigned w = 0; w < UROCE_MAX_WORKERS; w++)
+		if (dev->arena[w])
+			munmap(dev->arena[w], dev->arena_size);
+	numbers_free(&dev->qpns);
+	numbers_free(&dev->cqns);
+	numbers_free(&dev->keys);
+	free(dev);
+}
+
+struct device *daemon_device(const struct daemon *d, const char *name)
+{
+	for (unsigned i = 0; i < d->n_devices; i++)
+		if (!strcmp(d->device[i]->name, name))
+			return d->device[i];
+	return NULL;
+}
+
+struct engine_call {
+	struct engine *engine;
+	const struct cmd *cmd;
+	struct cmd_reply *reply;
+	int err;
+};
+
+static void run_command(struct worker *w, uint64_t now, void *arg)
+{
+	struct engine_call *c = arg;
+
+	(void)w;
+	c->err = engine_command(c->engine, now, c->cmd, c->reply);
+}
+
+int device_command(struct device *dev, unsigned worker, const struct cmd *cmd,
+		   struct cmd_reply *reply)
+{
+	struct cmd_reply unused;
+	struct engine_call c = { dev->engine[worker], cmd, reply ? reply : &unused, 0 };
+
+	memset(c.reply, 0, sizeof(*c.reply));
+	worker_call(dev->daemon->worker[worker], run_command, &c);
+	return c.err;
+}
+
+int device_command_all(struct device *dev, const struct cmd *cmd, struct cmd_reply *reply)
+{
+	uint32_t events_sent = 0;
+	int err = 0;
+
+	for (unsigned w = 0; w < dev->daemon->n_workers; w++) {
+		struct cmd_reply r;
+		int e = device_command(dev, w, cmd, &r);
+
+		err = err ? err : e;
+		events_sent += r.events_sent;
+	}
+	if (reply)
+		reply->events_sent = events_sent;
+	return err;
+}

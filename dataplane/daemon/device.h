@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A device: its identity, its numbers, and one engine and link port for each worker. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/abi/abi.h"
+#include "dataplane/abi/ctrl.h"
+#include "dataplane/daemon/handles.h"
+#include "dataplane/engine.h"
+#include "dataplane/ports.h"
+#include "fabric/wire/packet.h"
+
+struct daemon;
+struct link_port;
+
+#define DEVICE_GIDS   16u
+#define DEVICE_MAX_QP 65536u
+#define DEVICE_MAX_CQ 16384u
+#define DEVICE_MAX_MR 65536u
+#define DEVICE_MAX_PD 65536u
+#define DEVICE_MAX_AH 65536u
+#define DEVICE_RD_ATOMIC 16u
+#define DEVICE_MTU    (4096u + 108u) /* largest IP packet: path MTU 4096 and every header */
+
+struct device {
+	struct daemon *daemon;
+	unsigned index;
+	char name[UROCE_DEV_NAME_MAX];
+	uint8_t mac[6];
+	uint8_t guid[8];               /* network order */
+	uint8_t gid[DEVICE_GIDS][16];  /* network order; all zero: empty */
+	struct ports ports;
+	struct engine_conf conf;
+	struct engine *engine[UROCE_MAX_WORKERS];
+	struct link_port *port[UROCE_MAX_WORKERS];
+	void *arena[UROCE_MAX_WORKERS];
+	size_t arena_size;
+	struct numbers qpns; /* index part: from 2 on, below 0xffff */
+	struct numbers cqns;
+	struct numbers keys; /* index part */
+	uint32_t last_pd;
+	uint32_t n_qp, n_cq, n_mr, n_pd, n_ah;
+};
+
+/* ports: one for each worker. 0 or a negative errno. */
+int device_create(struct device **out, struct daemon *d, unsigned index,
+		  struct link_port *const *ports);
+void device_destroy(struct device *dev);
+
+/* The MAC of device `index`, known before the device is: its links need it. */
+void device_mac(unsigned index, uint8_t mac[6]);
+
+static inline bool gid_is_empty(const uint8_t gid[16])
+{
+	for (unsigned i = 0; i < 16; i++)
+		if (gid[i])
+			return false;
+	return true;
+}
+
+void device_attr(const struct device *dev, struct uroce_device_attr *attr);
+void device_port_attr(const struct device *dev, struct uroce_port_attr *attr);
+
+/*
+ * How to reach ah from this device. -EINVAL: an address vector no RoCE port can use; -ENETUNREACH:
+ * nobody has that GID.
+ */
+int device_resolve(const struct device *dev, const struct uroce_ah_attr *ah, uint32_t local_qpn,
+		   uint32_t remote_qpn, struct net_path *path);
+
+/* Runs cmd in the engine of one worker, or of all (the first error; events_sent is summed up). */
+int device_command(struct device *dev, unsigned worker, const struct cmd *cmd,
+		   struct cmd_reply *reply);
+int device_command_all(struct device *dev, const struct cmd *cmd, struct cmd_reply *reply);

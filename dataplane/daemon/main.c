@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Start-up order and shutdown. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "dataplane/daemon/classtree.h"
+#include "dataplane/daemon/config.h"
+#include "dataplane/daemon/control.h"
+#include "dataplane/daemon/daemon.h"
+#include "dataplane/daemon/device.h"
+#include "dataplane/daemon/eal.h"
+#include "dataplane/daemon/log.h"
+#include "dataplane/daemon/metrics.h"
+#include "dataplane/daemon/session.h"
+#include "dataplane/daemon/worker.h"
+#include "dataplane/host/clock.h"
+#include "fabric/link/link_switch.h"
+
+enum { EXIT_RUNNING = 3 };
+
+static struct daemon the_daemon;
+static struct link_switch *the_switch;
+
+/* Signals come through a descriptor; threads made from here on inherit the mask. */
+static void block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+}
+
+/* Sessions cost a handful of descriptors each. */
+static void raise_limits(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur == r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
+static void wake_worker(void *ctx, unsigned id)
+{
+	struct daemon *d = ctx;
+
+	worker_wake(d->worker[id]);
+}
+
+static void worker_woken(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	control_poke(d->control, CONTROL_POKE_AWAKE);
+}
+
+static void count_link(const struct device *dev, unsigned worker, struct metrics_port *add_to)
+{
+	struct link_counters c;
+
+	link_switch_counters(dev->port[worker], &c);
+	add_to->tx_packets += c.tx_packets;
+	add_to->tx_bytes += c.tx_bytes;
+	add_to->rx_packets += c.rx_packets;
+	add_to->rx_bytes += c.rx_bytes;
+	for (unsigned i = 0; i < LINK_N_DROPS; i++)
+		add_to->drops += c.drop[i];
+}
+
+static int make_workers(struct daemon *d)
+{
+	for (unsigned i = 0; i < d->conf.n_workers; i++) {
+		struct worker_conf conf = { .id = i, .enter = eal_enter_thread,
+					    .woken = worker_woken, .ctx = d };
+		int err;
+
+		d->worker[i] = worker_create(&conf, &err);
+		if (!d->worker[i])
+			return err;
+		d->n_workers++;
+	}
+	return 0;
+}
+
+static int make_device(struct daemon *d, unsigned index)
+{
+	struct link_port *ports[UROCE_MAX_WORKERS];
+	uint8_t mac[6];
+	int err;
+
+	device_mac(index, mac);
+	err = link_switch_add_device(the_switch, mac, DEVICE_MTU, ports);
+	if (!err)
+		err = device_create(&d->device[index], d, index, ports);
+	if (err)
+		return err;
+	d->n_devices++;
+	for (unsigned w = 0; !err && w < d->n_workers; w++)
+		err = worker_add_device(d->worker[w], d->device[index]->engine[w], ports[w]);
+	return err;
+}
+
+static int make_devices(struct daemon *d)
+{
+	struct link_switch_conf conf = { .n_workers = d->n_workers, .max_devices = CONFIG_MAX_DEVICES,
+					 .wake = wake_worker, .wake_ctx = d };
+	int err = 0;
+
+	the_switch = link_switch_create(&conf);
+	if (!the_switch)
+		return -errno;
+	metrics_set_link(count_link);
+	for (unsigned i = 0; !err && i < d->conf.n_devices; i++)
+		err = make_device(d, i);
+	return err;
+}
+
+static int start_workers(struct daemon *d)
+{
+	int err = 0;
+
+	for (unsigned w = 0; !err && w < d->n_workers; w++)
+		err = worker_start(d->worker[w]);
+	return err;
+}
+
+/* Tells the clients that the device is gone, then ends what they had. */
+static void end_sessions(struct daemon *d)
+{
+	for (unsigned i = 0; i < DAEMON_MAX_SESSIONS; i++) {
+		struct session *s = d->session[i];
+
+		if (!s || s->role != SESSION_CLIENT)
+			continue;
+		__atomic_store_n(&session_uar(s)->fatal, 1, __ATOMIC_RELEASE);
+		session_event(s, 0, UROCE_EVENT_DEVICE_FATAL);
+	}
+	for (unsigned w = 0; w < d->n_workers; w++)
+		worker_stop(d->worker[w]);
+	for (unsigned i = 0; i < DAEMON_MAX_SESSIONS; i++)
+		if (d->session[i])
+			session_destroy(d->session[i]);
+}
+
+static void take_down(struct daemon *d)
+{
+	if (d->control)
+		end_sessions(d);
+	classtree_remove(d);
+	if (d->control)
+		control_destroy(d);
+	for (unsigned w = 0; w < d->n_workers; w++) {
+		worker_stop(d->worker[w]);
+		worker_destroy(d->worker[w]);
+	}
+	for (unsigned i = 0; i < d->n_devices; i++) {
+		if (the_switch)
+			link_switch_del_device(the_switch, d->device[i]->mac);
+		device_destroy(d->device[i]);
+	}
+	if (the_switch)
+		link_switch_destroy(the_switch);
+	metrics_free();
+	rundir_close(&d->dir);
+}
+
+static int bring_up(struct daemon *d)
+{
+	int err = eal_start(d->dir.path);
+
+	if (!err)
+		err = make_workers(d);
+	if (!err)
+		err = make_devices(d);
+	if (!err)
+		err = classtree_create(d);
+	if (!err)
+		err = rundir_write_pid(&d->dir);
+	if (!err)
+		err = control_create(d);
+	if (!err)
+		err = start_workers(d);
+	return err;
+}
+
+static void say_ready(const struct daemon *d)
+{
+	if (d->conf.ready_fd < 0)
+		return;
+	if (write(d->conf.ready_fd, "\n", 1) < 0)
+		log_warning("--ready-fd: %s", strerror(errno));
+	close(d->conf.ready_fd);
+}
+
+static int open_rundir(struct daemon *d)
+{
+	int err = rundir_open(&d->dir, d->conf.run_dir);
+
+	if (err)
+		return EXIT_FAILURE;
+	err = rundir_lock(&d->dir);
+	if (err == -EWOULDBLOCK) {
+		log_error("another uroced is already running in %s", d->dir.path);
+		return EXIT_RUNNING;
+	}
+	if (err)
+		log_error("%s: cannot be locked: %s", d->dir.path, strerror(-err));
+	return err ? EXIT_FAILURE : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct daemon *d = &the_daemon;
+	int err;
+
+	config_parse(&d->conf, argc, argv);
+	log_set_level(d->conf.log_level);
+	block_signals();
+	raise_limits();
+	d->started = clock_now();
+	if (getrandom(&d->boot_id, sizeof(d->boot_id), 0) < 0)
+		d->boot_id = d->started;
+	err = open_rundir(d);
+	if (err)
+		return err;
+	err = bring_up(d);
+	if (err) {
+		log_error("cannot start: %s", strerror(-err));
+	} else {
+		log_info("%u devices, %u workers, in %s", d->n_devices, d->n_workers, d->dir.path);
+		say_ready(d);
+		err = control_run(d);
+	}
+	take_down(d);
+	eal_stop();
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}

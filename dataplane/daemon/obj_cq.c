@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dataplane/daemon/daemon.h"
+#include "dataplane/daemon/device.h"
+#include "dataplane/daemon/objects.h"
+
+#define SUB_OFF 64u /* right after struct uroce_cq_page */
+
+uint32_t round_up_pow2(uint32_t n)
+{
+	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));
+}
+
+static uint64_t sub_stride(uint32_t depth)
+{
+	return sizeof(struct uroce_ring) + (uint64_t)depth * sizeof(struct uroce_cqe);
+}
+
+static int del_from_engines(struct session *s, const struct cq *cq, uint32_t *events)
+{
+	struct cmd cmd = { .op = ENGINE_CQ_DEL, .key = cq->cqn };
+	struct cmd_reply rep = { 0 };
+	int err = device_command_all(s->dev, &cmd, &rep);
+
+	*events = rep.events_sent;
+	return err;
+}
+
+static int give_to_engines(struct session *s, const struct cq *cq)
+{
+	for (unsigned w = 0; w < s->daemon->n_workers; w++) {
+		struct cmd cmd = { .op = ENGINE_CQ_ADD,
+				   .cq_add = { .cqn = cq->cqn, .depth = cq->depth, .owner = s->id,
+					       .page = (struct uroce_cq_page *)cq->shm.base,
+					       .channel = (uint64_t)(uintptr_t)cq->channel,
+					       .token = cq->token } };
+		uint32_t unused;
+		int err;
+
+		cmd.cq_add.ring = (struct uroce_ring *)(cq->shm.base + SUB_OFF +
+							w * sub_stride(cq->depth));
+		err = device_command(s->dev, w, &cmd, NULL);
+		if (err) {
+			del_from_engines(s, cq, &unused);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int fill(struct session *s, struct cq *cq, const struct uroce_create_cq *req)
+{
+	if (!req->cqe || req->cqe > UROCE_MAX_CQE)
+		return -EINVAL;
+	cq->depth = round_up_pow2(req->cqe);
+	cq->token = req->token;
+	if (!req->channel)
+		return 0;
+	cq->channel = handles_get(&s->channels, req->channel);
+	return cq->channel ? 0 : -EINVAL;
+}
+
+static void describe(const struct session *s, const struct cq *cq, struct uroce_create_cq_rep *rep)
+{
+	rep->depth = cq->depth;
+	rep->n_subs = s->daemon->n_workers;
+	rep->sub_off = SUB_OFF;
+	rep->sub_stride = sub_stride(cq->depth);
+	rep->size = cq->shm.size;
+}
+
+int request_create_cq(struct session *s, const void *body, struct reply *r)
+{
+	struct uroce_create_cq_rep *rep = reply_body(r, sizeof(*rep));
+	struct cq *cq = calloc(1, sizeof(*cq));
+	uint8_t generation;
+	uint32_t unused;
+	int err;
+
+	if (!cq)
+		return -ENOMEM;
+	err = fill(s, cq, body);
+	if (err)
+		goto free_cq;
+	err = shm_create(&cq->shm, "uroce-cq", SUB_OFF + s->daemon->n_workers * sub_stride(cq->depth));
+	if (err)
+		goto free_cq;
+	err = session_charge(s, cq->shm.size);
+	if (err)
+		goto free_shm;
+	err = numbers_take(&s->dev->cqns, &cq->cqn, &generation) ? -ENOMEM : 0;
+	if (err)
+		goto refund;
+	err = give_to_engines(s, cq);
+	if (err)
+		goto give_number;
+	if (handles_add(&s->cqs, cq, &rep->handle)) {
+		err = -ENOMEM;
+		goto del_cq;
+	}
+	if (cq->channel)
+		cq->channel->refs++;
+	s->dev->n_cq++;
+	describe(s, cq, rep);
+	reply_give(r, cq->shm.fd);
+	cq->shm.fd = -1;
+	return 0;
+del_cq:
+	del_from_engines(s, cq, &unused);
+give_number:
+	numbers_give(&s->dev->cqns, cq->cqn);
+refund:
+	session_refund(s, cq->shm.size);
+free_shm:
+	shm_destroy(&cq->shm);
+free_cq:
+	free(cq);
+	return err;
+}
+
+void cq_free(struct session *s, struct cq *cq)
+{
+	numbers_give(&s->dev->cqns, cq->cqn);
+	session_refund(s, cq->shm.size);
+	shm_destroy(&cq->shm);
+	if (cq->channel)
+		cq->channel->refs--;
+	s->dev->n_cq--;
+	free(cq);
+}
+
+int request_destroy_cq(struct session *s, const void *body, struct reply *r)
+{
+	const struct uroce_handle *h = body;
+	struct uroce_destroy_rep *rep = reply_body(r, sizeof(*rep));
+	struct cq *cq = handles_get(&s->cqs, h->handle);
+	int err;
+
+	if (!cq)
+		return -EINVAL;
+	if (cq->refs)
+		return -EBUSY;
+	err = del_from_engines(s, cq, &rep->events_sent);
+	if (err)
+		return err;
+	/* What still waits for room in the socket is never sent. */
+	if (cq->channel)
+		rep->events_sent -= (uint32_t)notify_forget(&cq->channel->notify, cq->token);
+	handles_del(&s->cqs, h->handle);
+	cq_free(s, cq);
+	return 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The verbs objects of a session: what the daemon keeps of each, and the requests on them. */
+#pragma once
+
+#include <stdint.h>
+
+#include "dataplane/daemon/dispatch.h"
+#include "dataplane/daemon/session.h"
+#include "dataplane/host/shm.h"
+#include "fabric/wire/packet.h"
+
+struct mr {
+	struct pd *pd;
+	uint32_t key;
+};
+
+struct cq {
+	uint32_t cqn;
+	uint32_t refs;
+	uint32_t depth;
+	struct shm shm;
+	struct channel *channel; /* NULL: none */
+	uint64_t token;
+};
+
+struct qp {
+	struct pd *pd;
+	struct cq *send_cq, *recv_cq;
+	uint32_t qpn, worker, slot;
+	uint32_t dest_qpn; /* of the last modify that gave one */
+	struct shm shm;
+	void *mem;         /* the engine's */
+	uint64_t bytes;    /* charged */
+	uint64_t token;
+};
+
+struct ah {
+	struct pd *pd;
+	struct net_path path;
+};
+
+/* Requests. body has the length that the table in dispatch.c asks for. 0 or a negative errno. */
+typedef int request_fn(struct session *s, const void *body, struct reply *r);
+
+request_fn request_alloc_pd, request_free_pd;
+request_fn request_reg_mr, request_dereg_mr;
+request_fn request_create_channel, request_destroy_channel;
+request_fn request_create_cq, request_destroy_cq;
+request_fn request_create_qp, request_modify_qp, request_query_qp, request_destroy_qp;
+request_fn request_create_ah, request_destroy_ah;
+
+/* Frees what is left of a session's objects once no engine holds them. */
+void mr_free(struct session *s, struct mr *mr);
+void cq_free(struct session *s, struct cq *cq);
+void qp_free(struct session *s, struct qp *qp);
+void channel_free(struct session *s, struct channel *ch);
+
+uint32_t round_up_pow2(uint32_t n);
