@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "provider/provider.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct uroce_ring *uroce_cq_sub(const struct uroce_cq *cq, uint32_t i)
+{
+	return (struct uroce_ring *)(cq->mem + cq->sub_off + i * cq->sub_stride);
+}
+
+/* The daemon's answer must describe memory that holds all that we shall touch. */
+static bool is_sound(const struct uroce_create_cq_rep *r)
+{
+	uint64_t sub = sizeof(struct uroce_ring) + (uint64_t)r->depth * sizeof(struct uroce_cqe);
+
+	return r->depth && r->depth <= UROCE_MAX_CQE && !(r->depth & (r->depth - 1)) &&
+	       r->n_subs && r->n_subs <= UROCE_MAX_WORKERS &&
+	       r->sub_off >= sizeof(struct uroce_cq_page) && r->sub_stride >= sub &&
+	       r->sub_stride % UROCE_CACHE_LINE == 0 && r->sub_off % UROCE_CACHE_LINE == 0 &&
+	       r->size >= r->sub_off + r->n_subs * r->sub_stride && r->sub_stride <= r->size;
+}
+
+static int cq_make(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t cqe)
+{
+	struct uroce_create_cq req = { .cqe = cqe, .token = (uintptr_t)cq };
+	struct uroce_create_cq_rep rep;
+	int fd;
+	struct uroce_ctrl_msg m = { .op = UROCE_OP_CREATE_CQ, .body = &req, .len = sizeof(req),
+				    .send_fd = -1, .rep = &rep, .rep_size = sizeof(rep), .fds = &fd,
+				    .max_fds = 1 };
+	int err;
+
+	if (cq->source)
+		req.channel = uroce_source_handle(cq->source);
+	err = uroce_context_send(ctx, &m);
+	if (err)
+		return err;
+	if (m.n_fds != 1 || !is_sound(&rep)) {
+		uroce_context_destroy(ctx, UROCE_OP_DESTROY_CQ, rep.handle, NULL);
+		return EIO;
+	}
+	cq->mem = uroce_map(fd, rep.size);
+	if (!cq->mem) {
+		err = errno;
+		uroce_context_destroy(ctx, UROCE_OP_DESTROY_CQ, rep.handle, NULL);
+		return err;
+	}
+	cq->mem_size = rep.size;
+	cq->page = (struct uroce_cq_page *)cq->mem;
+	cq->depth = rep.depth;
+	cq->n_subs = rep.n_subs;
+	cq->sub_off = rep.sub_off;
+	cq->sub_stride = rep.sub_stride;
+	cq->v.cq.handle = rep.handle;
+	cq->v.cq.cqe = (int)(rep.depth < INT32_MAX ? rep.depth : INT32_MAX);
+	return 0;
+}
+
+struct ibv_cq *uroce_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
+			       int vector)
+{
+	struct uroce_context *ctx = to_context(ibctx);
+	struct uroce_cq *cq;
+	int err = ENOMEM;
+
+	if (cqe < 1 || (uint32_t)cqe > ctx->attr.max_cqe || vector < 0 ||
+	    vector >= ibctx->num_comp_vectors) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		goto fail;
+	err = EINVAL;
+	if (channel && !(cq->source = uroce_source_find(channel->fd)))
+		goto fail;
+	err = cq_make(ctx, cq, (uint32_t)cqe);
+	if (err)
+		goto fail;
+	pthread_mutex_init(&cq->lock, NULL);
+	pthread_mutex_lock(&ctx->objects);
+	cq->next = ctx->cqs;
+	ctx->cqs = cq;
+	pthread_mutex_unlock(&ctx->objects);
+	return &cq->v.cq;
+fail:
+	if (cq)
+		uroce_source_put(cq->source);
+	free(cq);
+	errno = err;
+	return NULL;
+}
+
+static void cq_delist(struct uroce_context *ctx, struct uroce_cq *cq)
+{
+	pthread_mutex_lock(&ctx->objects);
+	for (struct uroce_cq **p = &ctx->cqs; *p; p = &(*p)->next) {
+		if (*p == cq) {
+			*p = cq->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&ctx->objects);
+}
+
+/*
+ * Every event that was sent for the CQ is either still queued, and then dropped here, or was read by
+ * the program, and then we wait for its acknowledgement: it names the CQ by address.
+ */
+static void await_acks(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t sent)
+{
+	uint32_t dropped = uroce_source_forget(cq->source, (uintptr_t)cq) +
+			   uroce_source_forget(ctx->async, (uintptr_t)cq);
+	uint32_t read = atomic_load(&ctx->is_dead) ? atomic_load(&cq->events_read) : sent - dropped;
+	struct ibv_cq *v = &cq->v.cq;
+
+	pthread_mutex_lock(&v->mutex);
+	while ((int32_t)(v->comp_events_completed + v->async_events_completed - read) < 0)
+		pthread_cond_wait(&v->cond, &v->mutex);
+	pthread_mutex_unlock(&v->mutex);
+}
+
+int uroce_destroy_cq(struct ibv_cq *ibcq)
+{
+	struct uroce_context *ctx = to_context(ibcq->context);
+	struct uroce_cq *cq = to_cq(ibcq);
+	uint32_t sent;
+	int err = uroce_context_destroy(ctx, UROCE_OP_DESTROY_CQ, ibcq->handle, &sent);
+
+	if (err)
+		return err;
+	cq_delist(ctx, cq);
+	if (uroce_ctrl_is_ours(&ctx->ctrl))
+		await_acks(ctx, cq, sent);
+	uroce_source_put(cq->source);
+	uroce_unmap(cq->mem, cq->mem_size);
+	pthread_mutex_destroy(&cq->lock);
+	free(cq);
+	return 0;
+}
+
+int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct uroce_cq *cq = to_cq(ibcq);
+
+	if (!cq->source)
+		return EINVAL;
+	if (atomic_load(&to_context(ibcq->context)->is_dead))
+		return EIO;
+	uroce_cq_arm(cq->page, solicited_only ? UROCE_ARM_SOLICITED : UROCE_ARM_ANY);
+	return 0;
+}
+
+void uroce_cq_event(struct ibv_cq *ibcq)
+{
+	atomic_fetch_add(&to_cq(ibcq)->events_read, 1);
+}

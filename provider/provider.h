@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The provider's objects around libibverbs' public ones. Locks are taken in this order: context
+ * `objects`, CQ, event source; the SQ and RQ locks are taken with none of these held.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataplane/abi/abi.h"
+#include "dataplane/abi/ctrl.h"
+#include "dataplane/abi/ring.h"
+#include "provider/abi/library.h"
+#include "provider/ctrl_client.h"
+#include "provider/event.h"
+
+struct uroce_qp;
+struct uroce_cq;
+
+struct uroce_context {
+	uint8_t room[VERBS_CONTEXT_ROOM]; /* the library's verbs_context may begin in here */
+	struct verbs_context vctx;
+
+	struct uroce_ctrl ctrl;
+	uint8_t *uar;                   /* page 0, then one page a worker */
+	size_t uar_size;
+	uint32_t n_workers;
+	int wake_fd[UROCE_MAX_WORKERS];
+	uint64_t probe_word;            /* what the daemon reads and writes back in PROBE_MEMORY */
+	struct uroce_device_attr attr;  /* static; read at open */
+	struct uroce_source *command;   /* cmd_fd */
+	struct uroce_source *async;     /* async_fd */
+	atomic_bool is_dead;            /* the daemon is gone: never cleared */
+	atomic_ullong looked_at;        /* when a poll last asked after the daemon, ns */
+
+	pthread_mutex_t objects;        /* the lists below */
+	struct uroce_cq *cqs;
+	struct uroce_qp *qps;
+	struct uroce_qp *qp_slot[UROCE_CTX_QPS]; /* an entry changes under the locks of its CQs */
+	struct uroce_context *next;     /* list of all contexts of this process */
+};
+
+struct uroce_cq {
+	union verbs_cq v; /* first */
+	pthread_mutex_t lock;
+	uint8_t *mem;
+	size_t mem_size;
+	struct uroce_cq_page *page;
+	uint32_t depth, n_subs, sub_off;
+	uint64_t sub_stride;
+	uint32_t next_sub;               /* where the next poll begins */
+	uint32_t cons[UROCE_MAX_WORKERS];
+	struct uroce_source *source;     /* its completion channel, or NULL */
+	atomic_uint events_read;         /* events of either kind the program was given */
+	bool is_told_dead;               /* the channel carried a last event for it */
+	struct uroce_cq *next;
+};
+
+/* What the program posted, kept where only we can write. */
+struct uroce_wr_record {
+	uint64_t wr_id;
+	uint32_t wc_opcode;
+};
+
+/* A work queue as its producer sees it. head: next index to fill; tail: oldest not yet completed. */
+struct uroce_wq {
+	pthread_mutex_t lock;    /* producers; head is stored with it held */
+	uint8_t *slots;
+	struct uroce_ring *ring;
+	struct uroce_wr_record *wr;
+	uint32_t depth, stride;
+	uint32_t max_wr, max_sge;
+	atomic_uint head;
+	atomic_uint tail;        /* stored under the CQ's lock */
+};
+
+struct uroce_qp {
+	union verbs_qp v; /* first */
+	uint8_t *mem;
+	size_t mem_size;
+	struct uroce_qp_page *page;
+	uint32_t slot, worker;
+	uint32_t max_inline;
+	bool sq_sig_all;
+	bool is_told_dead; /* its first send was completed with a fatal error */
+	struct uroce_wq sq, rq;
+	atomic_uint events_read;
+	struct uroce_qp *next;
+};
+
+static inline struct uroce_context *to_context(struct ibv_context *ctx)
+{
+	return (struct uroce_context *)((uint8_t *)ctx -
+					offsetof(struct uroce_context, vctx.context));
+}
+
+static inline struct uroce_cq *to_cq(struct ibv_cq *cq)
+{
+	return (struct uroce_cq *)cq;
+}
+
+static inline struct uroce_qp *to_qp(struct ibv_qp *qp)
+{
+	return (struct uroce_qp *)qp;
+}
+
+static inline struct uroce_uar_worker *uar_worker(const struct uroce_context *ctx, uint32_t worker)
+{
+	return (struct uroce_uar_worker *)(ctx->uar + (size_t)UROCE_UAR_PAGE * (1 + worker));
+}
+
+/* provider.c: the library found at load. */
+extern struct verbs_library uroce_library;
+struct verbs_context *uroce_library_context(struct uroce_context *ctx);
+
+/* context.c */
+struct verbs_context *uroce_alloc_context(struct ibv_device *dev, int cmd_fd, void *priv);
+void uroce_free_context(struct ibv_context *ctx);
+bool uroce_context_is_dead(struct uroce_context *ctx); /* looks at the socket: a system call */
+int uroce_context_send(struct uroce_context *ctx, struct uroce_ctrl_msg *m);
+int uroce_context_call(struct uroce_context *ctx, uint32_t op, const void *body, uint32_t len,
+		       void *rep, uint32_t rep_len);
+
+/*
+ * Take an object down. Succeeds with *events_sent 0 where there is nobody to ask any more (a dead
+ * daemon, a fork's child), so that programs can clean up.
+ */
+int uroce_context_destroy(struct uroce_context *ctx, uint32_t op, uint32_t handle,
+			  uint32_t *events_sent);
+
+/* device.c */
+int uroce_device_attr_read(struct uroce_context *ctx);
+int uroce_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+			  struct ibv_device_attr_ex *attr, size_t size);
+int uroce_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr);
+
+/* pd.c, mr.c, ah.c */
+struct ibv_pd *uroce_alloc_pd(struct ibv_context *ctx);
+int uroce_dealloc_pd(struct ibv_pd *pd);
+struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access);
+int uroce_dereg_mr(struct verbs_mr *mr);
+struct ibv_ah *uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int uroce_destroy_ah(struct ibv_ah *ah);
+void uroce_ah_attr_pack(struct uroce_ah_attr *to, const struct ibv_ah_attr *from);
+void uroce_ah_attr_unpack(struct ibv_ah_attr *to, const struct uroce_ah_attr *from);
+
+/* cq.c, cq_poll.c */
+struct ibv_cq *uroce_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel,
+			       int vector);
+int uroce_destroy_cq(struct ibv_cq *cq);
+int uroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+void uroce_cq_event(struct ibv_cq *cq);
+int uroce_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+void uroce_cq_purge(struct uroce_cq *cq, const struct uroce_qp *qp); /* lock held */
+struct uroce_ring *uroce_cq_sub(const struct uroce_cq *cq, uint32_t i);
+
+/* qp.c, qp_attr.c */
+struct ibv_qp *uroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *uroce_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
+int uroce_destroy_qp(struct ibv_qp *qp);
+int uroce_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int uroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		   struct ibv_qp_init_attr *init);
+void uroce_qp_forget_work(struct uroce_qp *qp, bool leave); /* purge; leave: also leave the table */
+
+/* sq.c, rq.c */
+int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int uroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+void uroce_qp_ring(struct uroce_qp *qp);
+
+/* polling.c: a poll of this thread found work; or nothing: the time in ns if the clock was read. */
+void uroce_poll_found(void);
+uint64_t uroce_poll_empty(void);
+
+/* map.c: map a memfd of exactly `size` bytes; closes the fd. NULL with errno set. */
+uint8_t *uroce_map(int fd, uint64_t size);
+void uroce_unmap(uint8_t *mem, uint64_t size);
+
+/* hook.c: route libibverbs' read, write and close through event.c. Idempotent. */
+void uroce_hook_install(void);
+
+/* report.c: one line on stderr, once for each kind in the life of the process. */
+enum uroce_complaint {
+	COMPLAIN_LIBRARY,
+	COMPLAIN_NO_DAEMON,
+	COMPLAIN_VERSION,
+	COMPLAIN_MEMORY,
+	COMPLAIN_PROTOCOL,
+	COMPLAIN_LOST,
+	COMPLAIN_N,
+};
+void uroce_complain(enum uroce_complaint kind, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
