@@ -56,7 +56,9 @@ void engine_expire(struct engine *e, uint64_t now);
 
 enum engine_op {
 	ENGINE_MR_ADD,
-	ENGINE_MR_DEL,
+	ENGINE_MR_DEL,         /* EBUSY while windows are bound to the region */
+	ENGINE_MW_ADD,
+	ENGINE_MW_DEL,
 	ENGINE_CQ_ADD,
 	ENGINE_CQ_DEL,
 	ENGINE_QP_ADD,
@@ -80,6 +82,12 @@ struct cmd_mr_add {
 	uint64_t length;
 	uint64_t addr;     /* where iova is in the process */
 	uint64_t region;   /* handed back in mem_vec */
+};
+
+struct cmd_mw_add {
+	uint32_t key;      /* its index is the window's for life, binding changes the low byte */
+	uint32_t pd;
+	uint32_t type;     /* enum ibv_mw_type: 1, 2 */
 };
 
 struct cmd_cq_add {
@@ -159,6 +167,7 @@ struct cmd {
 	enum engine_op op;
 	union {
 		struct cmd_mr_add mr_add;
+		struct cmd_mw_add mw_add;
 		struct cmd_cq_add cq_add;
 		struct cmd_qp_add qp_add;
 		struct cmd_qp_modify qp_modify;
@@ -204,6 +213,8 @@ enum uroce_qps { UROCE_QPS_RESET, UROCE_QPS_INIT, UROCE_QPS_RTR, UROCE_QPS_RTS, 
 #define UROCE_ACCESS_REMOTE_WRITE  0x02u
 #define UROCE_ACCESS_REMOTE_READ   0x04u
 #define UROCE_ACCESS_REMOTE_ATOMIC 0x08u
+#define UROCE_ACCESS_MW_BIND       0x10u
+#define UROCE_ACCESS_ZERO_BASED    0x20u
 
 #define UROCE_EVENT_CQ_ERR           0u
 #define UROCE_EVENT_QP_FATAL         1u

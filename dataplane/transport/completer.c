@@ -7,7 +7,7 @@
 #include "dataplane/transport/core.h"
 
 /* Completes WQE una; its PSNs are all acknowledged. */
-static void comp_finish(struct engine *e, struct qp *qp)
+void completer_finish(struct engine *e, struct qp *qp)
 {
 	struct qp_req *r = &qp->req;
 	struct send_rec *rec = qp_rec(qp, r->una);
@@ -24,7 +24,8 @@ static void comp_fix_position(struct qp *qp, psn_t old_una)
 {
 	struct qp_req *r = &qp->req;
 
-	if (psn_dist(old_una, r->nxt_psn) >= psn_dist(old_una, r->una_psn))
+	if (psn_dist(old_una, r->nxt_psn) >= psn_dist(old_una, r->una_psn) &&
+	    (int32_t)(r->cur - r->una) >= 0)
 		return;
 	r->cur = r->una;
 	r->cur_pkt = r->una == r->tail ? 0 : psn_dist(qp_rec(qp, r->una)->psn, r->una_psn);
@@ -53,7 +54,8 @@ static bool comp_advance(struct engine *e, struct qp *qp, psn_t to)
 			r->una_psn = to;
 			break;
 		}
-		comp_finish(e, qp);
+		completer_finish(e, qp);
+		requester_pass_local(e, qp);
 	}
 	if (!psn_eq(old, r->una_psn)) {
 		comp_fix_position(qp, old);
@@ -169,7 +171,8 @@ static void comp_read(struct engine *e, struct qp *qp, const struct packet *pk)
 	} else {
 		if (!place_flush(e) && !qp_can_send(qp))
 			return;
-		comp_finish(e, qp);
+		completer_finish(e, qp);
+		requester_pass_local(e, qp);
 	}
 	comp_fix_position(qp, old);
 	retry_progress(e, qp, old);
@@ -189,7 +192,8 @@ static void comp_atomic(struct engine *e, struct qp *qp, const struct packet *pk
 
 	if (!place_add(e, qp, PLACE_READ, 0, &data) || (!place_flush(e) && !qp_can_send(qp)))
 		return;
-	comp_finish(e, qp);
+	completer_finish(e, qp);
+	requester_pass_local(e, qp);
 	comp_fix_position(qp, old);
 	retry_progress(e, qp, old);
 }

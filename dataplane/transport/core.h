@@ -6,6 +6,7 @@
 #include "dataplane/transport/counters.h"
 #include "dataplane/transport/cq.h"
 #include "dataplane/transport/mr.h"
+#include "dataplane/transport/mw.h"
 #include "dataplane/transport/place.h"
 #include "dataplane/transport/srq.h"
 #include "dataplane/transport/ud.h"
@@ -76,10 +77,12 @@ unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 void requester_rewind(struct engine *e, struct qp *qp);
 void requester_step_back(struct qp *qp);
 void requester_check_failing(struct engine *e, struct qp *qp);
+void requester_pass_local(struct engine *e, struct qp *qp);
 void requester_check_drained(struct engine *e, struct qp *qp);
 void requester_fail(struct engine *e, struct qp *qp, uint8_t status, uint32_t verr);
 
 /* completer.c */
+void completer_finish(struct engine *e, struct qp *qp); /* WQE una is done */
 void completer_rx(struct engine *e, struct qp *qp, const struct packet *pk);
 
 /* retry.c */
@@ -163,6 +166,12 @@ static inline bool wr_is_read(uint8_t op)
 static inline bool wr_is_atomic(uint8_t op)
 {
 	return op == UROCE_WR_CMP_SWAP || op == UROCE_WR_FETCH_ADD;
+}
+
+/* Done here, without a packet, in the order of the queue. */
+static inline bool wr_is_local(uint8_t op)
+{
+	return op == UROCE_WR_LOCAL_INV || op == UROCE_WR_BIND_MW;
 }
 
 /* Answered by data, not by an ACK. */

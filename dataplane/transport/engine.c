@@ -224,6 +224,12 @@ int engine_command(struct engine *e, uint64_t now, const struct cmd *cmd, struct
 	case ENGINE_MR_DEL:
 		err = mr_del(&e->mr, cmd->key);
 		break;
+	case ENGINE_MW_ADD:
+		err = mw_add(&e->mr, &cmd->mw_add);
+		break;
+	case ENGINE_MW_DEL:
+		err = mw_del(&e->mr, cmd->key);
+		break;
 	case ENGINE_CQ_ADD:
 		err = cq_add(e, &cmd->cq_add);
 		break;

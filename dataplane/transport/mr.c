@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "dataplane/transport/qp.h"
+
 static struct mr *mr_slot(const struct mr_table *t, uint32_t key)
 {
 	uint32_t index = key >> 8;
@@ -38,20 +40,19 @@ int mr_del(struct mr_table *t, uint32_t key)
 {
 	struct mr *mr = mr_slot(t, key);
 
-	if (!mr || !mr->is_live || mr->key != key)
+	if (!mr || !mr->is_live || mr->key != key || mr->kind != MR_REGION)
 		return -ENOENT;
+	if (mr->n_windows)
+		return -EBUSY;
 	mr->is_live = false;
 	return 0;
 }
 
-enum mr_verdict mr_access(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t access,
-			  uint64_t va, uint64_t len, struct mem_vec *out)
+static enum mr_verdict mr_check(const struct mr *mr, uint32_t pd, uint32_t access, uint64_t va,
+				uint64_t len, struct mem_vec *out)
 {
-	const struct mr *mr = mr_slot(t, key);
 	uint64_t off;
 
-	if (!mr || !mr->is_live || mr->key != key)
-		return MR_NO_KEY;
 	if (mr->pd != pd)
 		return MR_WRONG_PD;
 	if ((mr->access & access) != access)
@@ -61,4 +62,26 @@ enum mr_verdict mr_access(const struct mr_table *t, uint32_t key, uint32_t pd, u
 		return MR_BOUNDS;
 	*out = (struct mem_vec){ .addr = mr->addr + off, .region = mr->region, .len = len };
 	return MR_OK;
+}
+
+enum mr_verdict mr_access(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t access,
+			  uint64_t va, uint64_t len, struct mem_vec *out)
+{
+	const struct mr *mr = mr_slot(t, key);
+
+	if (!mr || !mr->is_live || mr->key != key || mr->kind != MR_REGION)
+		return MR_NO_KEY;
+	return mr_check(mr, pd, access, va, len, out);
+}
+
+enum mr_verdict mr_remote_access(const struct mr_table *t, const struct qp *qp, uint32_t key,
+				 uint32_t access, uint64_t va, uint64_t len, struct mem_vec *out)
+{
+	const struct mr *mr = mr_slot(t, key);
+
+	if (!mr || !mr->is_live || mr->key != key || (mr->kind != MR_REGION && !mr->is_bound))
+		return MR_NO_KEY;
+	if (mr->kind == MR_WINDOW_2 && mr->qpn != qp->qpn)
+		return MR_WRONG_PD;
+	return mr_check(mr, qp->pd, access, va, len, out);
 }

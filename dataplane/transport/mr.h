@@ -7,11 +7,19 @@
 
 #include "dataplane/engine.h"
 
+enum mr_kind { MR_REGION, MR_WINDOW_1, MR_WINDOW_2 };
+
+/* One slot of the table: a region, or a window onto one (mw.h). */
 struct mr {
 	uint32_t key;
 	uint32_t pd;
 	uint32_t access;
 	bool is_live;
+	bool is_bound;      /* window */
+	enum mr_kind kind;
+	uint32_t parent;    /* window: slot of its region */
+	uint32_t qpn;       /* type 2 window: whose it is */
+	uint32_t n_windows; /* region: windows bound to it */
 	uint64_t iova, length;
 	uint64_t addr;   /* of iova, in the process */
 	uint64_t region;
@@ -27,6 +35,14 @@ enum mr_verdict { MR_OK, MR_NO_KEY, MR_WRONG_PD, MR_NO_ACCESS, MR_BOUNDS };
 
 int mr_add(struct mr_table *t, const struct cmd_mr_add *cmd);
 int mr_del(struct mr_table *t, uint32_t key);
+
+struct qp;
+
+/*
+ * May a peer of `qp` touch [va, va + len) through rkey? As mr_access, for windows too.
+ */
+enum mr_verdict mr_remote_access(const struct mr_table *t, const struct qp *qp, uint32_t key,
+				 uint32_t access, uint64_t va, uint64_t len, struct mem_vec *out);
 
 /*
  * May a user of `pd` touch [va, va + len) through `key` with all of `access`? On MR_OK *out says

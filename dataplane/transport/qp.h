@@ -27,6 +27,7 @@ struct send_rec {
 	uint8_t flags;   /* UROCE_WQE_* */
 	uint8_t num_sge;
 	uint8_t status;  /* a local error found before it was sent */
+	bool is_done;    /* a local operation that was carried out */
 	uint32_t verr;
 };
 

@@ -71,6 +71,31 @@ static void req_local_error(struct engine *e, struct qp *qp, uint8_t status, uin
 	requester_check_failing(e, qp);
 }
 
+/* Local operations that have been carried out complete when all before them have. */
+void requester_pass_local(struct engine *e, struct qp *qp)
+{
+	struct qp_req *r = &qp->req;
+
+	while (r->una != r->tail && qp_rec(qp, r->una)->is_done)
+		completer_finish(e, qp);
+}
+
+/* BIND_MW or LOCAL_INV at cur; when we went back over it, it is not done twice. */
+static bool req_local_op(struct engine *e, struct qp *qp, struct send_rec *rec)
+{
+	struct qp_req *r = &qp->req;
+
+	if (!rec->is_done && !(rec->op == UROCE_WR_BIND_MW ? mw_bind(e, qp, rec)
+							    : mw_invalidate(e, qp, rec->imm))) {
+		req_local_error(e, qp, UROCE_WC_MW_BIND_ERR, UROCE_VERR_RKEY);
+		return false;
+	}
+	rec->is_done = true;
+	r->cur++;
+	requester_pass_local(e, qp);
+	return true;
+}
+
 void requester_check_failing(struct engine *e, struct qp *qp)
 {
 	struct qp_req *r = &qp->req;
@@ -133,7 +158,9 @@ void requester_step_back(struct qp *qp)
 	if (r->cur_pkt) {
 		r->cur_pkt--;
 	} else {
-		rec = qp_rec(qp, --r->cur);
+		do
+			rec = qp_rec(qp, --r->cur);
+		while (!rec->n_psn);
 		r->cur_pkt = rec->n_psn - 1;
 		if (wr_is_rd_atomic(rec->op)) {
 			r->cur_pkt = r->cur == r->una ? psn_dist(rec->psn, r->una_psn) : 0;
@@ -258,7 +285,7 @@ static void req_sent_is_done(struct engine *e, struct qp *qp)
 
 	r->una_psn = r->nxt_psn;
 	if (r->una != r->cur)
-		qp_complete_send(e, qp, r->una++, UROCE_WC_SUCCESS, UROCE_VERR_NONE);
+		completer_finish(e, qp);
 }
 
 /* Often enough that the window never waits for an ACK nobody was asked for. */
@@ -280,6 +307,7 @@ static void req_emit_data(struct engine *e, struct qp *qp, const struct send_rec
 		.rkey = rec->rkey,
 		.dma_len = rec->len,
 		.imm = rec->imm,
+		.inv_rkey = rec->imm,
 	};
 
 	pk.solicited = is_last && (rec->flags & UROCE_WQE_SOLICITED) && rec->op != UROCE_WR_WRITE;
@@ -326,8 +354,11 @@ unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 		n = ENGINE_BURST;
 	while (done < n) {
 		struct send_rec *rec = req_current(e, qp);
-		unsigned k = rec ? req_emit_wqe(e, qp, rec, out + done, n - done) : 0;
+		unsigned k;
 
+		if (rec && wr_is_local(rec->op) && req_local_op(e, qp, rec))
+			continue;
+		k = rec && !wr_is_local(rec->op) ? req_emit_wqe(e, qp, rec, out + done, n - done) : 0;
 		if (!k)
 			break;
 		done += k;

@@ -61,7 +61,7 @@ static bool read_gather(struct engine *e, struct qp *qp, const struct resp_item 
 
 	if (!len)
 		return true;
-	if (mr_access(&e->mr, it->rkey, qp->pd, UROCE_ACCESS_REMOTE_READ, it->va, len, &vec) != MR_OK)
+	if (mr_remote_access(&e->mr, qp, it->rkey, UROCE_ACCESS_REMOTE_READ, it->va, len, &vec) != MR_OK)
 		return false;
 	for (uint32_t i = 0; i < k; i++) {
 		buf[i] = (struct buf_vec){ out[i]->buf, rest < qp->mtu ? rest : qp->mtu };

@@ -6,13 +6,14 @@ static void exec_complete_recv(struct engine *e, struct qp *qp, const struct pac
 			       uint8_t opcode, uint32_t len)
 {
 	bool has_imm = opcode_get(pk->opcode)->flags & OPC_IMM;
+	bool has_inv = opcode_get(pk->opcode)->flags & OPC_IETH;
 	struct uroce_cqe cqe = {
 		.wr_id = qp->resp.rqe.wr_id,
 		.wqe_index = qp->resp.rqe.index,
 		.byte_len = len,
-		.imm = has_imm ? pk->imm : 0,
+		.imm = has_imm ? pk->imm : pk->inv_rkey,
 		.opcode = opcode,
-		.flags = has_imm ? UROCE_WC_WITH_IMM : 0,
+		.flags = has_imm ? UROCE_WC_WITH_IMM : has_inv ? UROCE_WC_WITH_INV : 0,
 		.status = UROCE_WC_SUCCESS,
 	};
 
@@ -79,6 +80,10 @@ static enum resp_verdict exec_send(struct engine *e, struct qp *qp, const struct
 		return RESP_OK;
 	if (!place_flush(e) && !qp_can_receive(qp))
 		return RESP_HANDLED;
+	if ((flags & OPC_IETH) && !mw_invalidate(e, qp, pk->inv_rkey)) {
+		exec_fail_recv(e, qp, UROCE_WC_LOC_ACCESS_ERR, UROCE_VERR_RKEY);
+		return RESP_RECV_BROKEN;
+	}
 	s->msn = (s->msn + 1) & PSN_MASK;
 	exec_complete_recv(e, qp, pk, UROCE_WC_RECV, s->msg_len);
 	return RESP_OK;
@@ -92,7 +97,7 @@ static enum resp_verdict exec_write_begin(struct engine *e, struct qp *qp, const
 
 	if (pk->dma_len > UROCE_MAX_MSG)
 		return RESP_BAD_REQUEST;
-	if (pk->dma_len && mr_access(&e->mr, pk->rkey, qp->pd, UROCE_ACCESS_REMOTE_WRITE, pk->va,
+	if (pk->dma_len && mr_remote_access(&e->mr, qp, pk->rkey, UROCE_ACCESS_REMOTE_WRITE, pk->va,
 				     pk->dma_len, &vec) != MR_OK)
 		return RESP_BAD_ACCESS;
 	engine_count(e, CNT_RX_WRITE_REQUESTS, 1);
@@ -140,7 +145,7 @@ static enum resp_verdict exec_read(struct engine *e, struct qp *qp, const struct
 
 	if (pk->dma_len > UROCE_MAX_MSG || resp_outstanding(qp) >= qp->attr.max_dest_rd_atomic)
 		return RESP_BAD_REQUEST;
-	if (pk->dma_len && mr_access(&e->mr, pk->rkey, qp->pd, UROCE_ACCESS_REMOTE_READ, pk->va,
+	if (pk->dma_len && mr_remote_access(&e->mr, qp, pk->rkey, UROCE_ACCESS_REMOTE_READ, pk->va,
 				     pk->dma_len, &vec) != MR_OK)
 		return RESP_BAD_ACCESS;
 	engine_count(e, CNT_RX_READ_REQUESTS, 1);
@@ -166,7 +171,7 @@ static enum resp_verdict exec_atomic(struct engine *e, struct qp *qp, const stru
 
 	if ((pk->va & 7) || resp_outstanding(qp) >= qp->attr.max_dest_rd_atomic)
 		return RESP_BAD_REQUEST;
-	if (mr_access(&e->mr, pk->rkey, qp->pd, UROCE_ACCESS_REMOTE_ATOMIC, pk->va, 8, &vec) != MR_OK)
+	if (mr_remote_access(&e->mr, qp, pk->rkey, UROCE_ACCESS_REMOTE_ATOMIC, pk->va, 8, &vec) != MR_OK)
 		return RESP_BAD_ACCESS;
 	if (!place_flush(e) && !qp_can_receive(qp))
 		return RESP_HANDLED;

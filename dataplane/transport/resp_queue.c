@@ -124,7 +124,7 @@ static enum resp_verdict replay_read(struct engine *e, struct qp *qp, const stru
 	if (!(qp->attr.access & UROCE_ACCESS_REMOTE_READ) || pk->dma_len > UROCE_MAX_MSG ||
 	    n > psn_dist(psn, s->epsn))
 		return RESP_DROP_REPLAY;
-	if (pk->dma_len && mr_access(&e->mr, pk->rkey, qp->pd, UROCE_ACCESS_REMOTE_READ, pk->va,
+	if (pk->dma_len && mr_remote_access(&e->mr, qp, pk->rkey, UROCE_ACCESS_REMOTE_READ, pk->va,
 				     pk->dma_len, &vec) != MR_OK)
 		return RESP_DROP_REPLAY;
 	for (uint32_t i = 0; i < s->n_queue; i++) {

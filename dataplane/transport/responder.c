@@ -122,8 +122,10 @@ static enum resp_verdict resp_check_operation(const struct qp *qp, const struct 
 	case BTH_SEND_MIDDLE:
 	case BTH_SEND_LAST:
 	case BTH_SEND_LAST_IMM:
+	case BTH_SEND_LAST_INV:
 	case BTH_SEND_ONLY:
 	case BTH_SEND_ONLY_IMM:
+	case BTH_SEND_ONLY_INV:
 		return RESP_OK;
 	case BTH_WRITE_FIRST:
 	case BTH_WRITE_MIDDLE:

@@ -30,9 +30,9 @@ static bool wqe_op_fits(uint8_t op, uint32_t qp_type)
 {
 	switch (qp_type) {
 	case UROCE_QPT_RC:
-		return op <= UROCE_WR_FETCH_ADD;
+		return op <= UROCE_WR_SEND_INV;
 	case UROCE_QPT_UC:
-		return op <= UROCE_WR_SEND_IMM;
+		return op <= UROCE_WR_SEND_IMM || wr_is_local(op);
 	default:
 		return op == UROCE_WR_SEND || op == UROCE_WR_SEND_IMM;
 	}
@@ -80,6 +80,8 @@ static bool wqe_check(struct engine *e, struct send_rec *rec, const struct qp *q
 {
 	if (!wqe_check_opcode(rec, qp))
 		return false;
+	if (wr_is_local(rec->op))
+		return true;
 	if (!(wqe->flags & UROCE_WQE_INLINE)) {
 		if (!wqe_check_sges(e, rec, qp, slot, wqe->num_sge))
 			return false;
@@ -91,6 +93,13 @@ static bool wqe_check(struct engine *e, struct send_rec *rec, const struct qp *q
 	if (qp->type == UROCE_QPT_UD && rec->len > qp->mtu)
 		return wqe_fail(rec, UROCE_WC_LOC_LEN_ERR, UROCE_VERR_WQE);
 	return true;
+}
+
+static uint32_t wqe_psns(const struct send_rec *rec, const struct qp *qp)
+{
+	if (wr_is_local(rec->op))
+		return 0;
+	return wr_is_atomic(rec->op) ? 1 : packets_of(rec->len, qp->mtu);
 }
 
 int wqe_take(struct engine *e, struct qp *qp)
@@ -123,7 +132,7 @@ int wqe_take(struct engine *e, struct qp *qp)
 		rec->rkey = wqe.remote_qkey;
 	}
 	if (wqe_check(e, rec, qp, &wqe, slot)) {
-		rec->n_psn = wr_is_atomic(rec->op) ? 1 : packets_of(rec->len, qp->mtu);
+		rec->n_psn = wqe_psns(rec, qp);
 	} else {
 		r->is_failing = true;
 		r->fail_at = r->tail;
