@@ -73,14 +73,6 @@ static void guid_text(const uint8_t g[8], char text[20])
 		 g[6], g[7]);
 }
 
-static void gid_text(const uint8_t g[16], char text[40])
-{
-	char *p = text;
-
-	for (unsigned i = 0; i < 16; i += 2)
-		p += snprintf(p, 6, "%02x%02x%s", g[i], g[i + 1], i < 14 ? ":" : "");
-}
-
 static void put_verbs(struct tree *t, const struct device *dev)
 {
 	char name[32];
@@ -160,10 +152,10 @@ static void put_port(struct tree *t, const struct device *dev)
 
 static void put_gids(struct tree *t, const struct device *dev)
 {
-	char path[400], gid[40];
+	char path[400], gid[GID_TEXT_LEN];
 
-	for (unsigned i = 0; i < DEVICE_GIDS; i++) {
-		gid_text(dev->gid[i], gid);
+	for (unsigned i = 0; i < GID_TABLE_LEN; i++) {
+		gid_format(dev->gids.gid[i], gid);
 		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gids/%u", dev->name, i);
 		put(t, path, "%s", gid);
 		/* Also for empty entries: readers take a missing type for RoCE v1. */
@@ -199,7 +191,8 @@ static void put_all(struct tree *t)
 	put(t, "infiniband_verbs/abi_version", "6");
 	put(t, "misc/rdma_cm/abi_version", "4");
 	put(t, "misc/rdma_cm/dev", NULL_RDEV);
-	for (unsigned i = 0; i < t->d->n_devices; i++) {
+	/* Last one first: tmpfs lists what is newest first, and programs take the first they find. */
+	for (unsigned i = t->d->n_devices; i-- > 0;) {
 		put_verbs(t, t->d->device[i]);
 		put_device(t, t->d->device[i]);
 		put_port(t, t->d->device[i]);

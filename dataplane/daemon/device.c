@@ -24,25 +24,18 @@ void device_mac(unsigned index, uint8_t mac[6])
 
 static void set_identity(struct device *dev)
 {
-	uint8_t *ipv4 = dev->gid[1];
+	/* From the block for benchmarks (RFC 2544): collides with no network. */
+	const uint8_t ipv4[4] = { 198, 18, 0, (uint8_t)(dev->index + 1) };
+	uint8_t gid[GID_LEN];
 
 	snprintf(dev->name, sizeof(dev->name), "uroce%u", dev->index);
 	device_mac(dev->index, dev->mac);
-	/* EUI-64 of the MAC (RFC 4291, appendix A). */
-	memcpy(dev->guid, dev->mac, 3);
-	dev->guid[0] ^= 2;
-	dev->guid[3] = 0xff;
-	dev->guid[4] = 0xfe;
-	memcpy(dev->guid + 5, dev->mac + 3, 3);
-	/* fe80::/64 */
-	dev->gid[0][0] = 0xfe;
-	dev->gid[0][1] = 0x80;
-	memcpy(dev->gid[0] + 8, dev->guid, 8);
-	/* ::ffff:198.18.0.N, from the block for benchmarks (RFC 2544): collides with no network. */
-	ipv4[10] = ipv4[11] = 0xff;
-	ipv4[12] = 198;
-	ipv4[13] = 18;
-	ipv4[15] = (uint8_t)(dev->index + 1);
+	gid_table_init(&dev->gids, dev->mac);
+	gid_from_mac(gid, dev->mac);
+	memcpy(dev->guid, gid + 8, sizeof(dev->guid));
+	gid_table_add(&dev->gids, gid);
+	gid_from_ipv4(gid, ipv4);
+	gid_table_add(&dev->gids, gid);
 }
 
 static int make_engine(struct device *dev, unsigned worker)

@@ -11,12 +11,12 @@
 #include "dataplane/daemon/handles.h"
 #include "dataplane/engine.h"
 #include "dataplane/ports.h"
+#include "fabric/addr/gid.h"
 #include "fabric/wire/packet.h"
 
 struct daemon;
 struct link_port;
 
-#define DEVICE_GIDS   16u
 #define DEVICE_MAX_QP 65536u
 #define DEVICE_MAX_CQ 16384u
 #define DEVICE_MAX_MR 65536u
@@ -30,8 +30,8 @@ struct device {
 	unsigned index;
 	char name[UROCE_DEV_NAME_MAX];
 	uint8_t mac[6];
-	uint8_t guid[8];               /* network order */
-	uint8_t gid[DEVICE_GIDS][16];  /* network order; all zero: empty */
+	uint8_t guid[8]; /* network order */
+	struct gid_table gids;
 	struct ports ports;
 	struct engine_conf conf;
 	struct engine *engine[UROCE_MAX_WORKERS];
@@ -52,14 +52,6 @@ void device_destroy(struct device *dev);
 
 /* The MAC of device `index`, known before the device is: its links need it. */
 void device_mac(unsigned index, uint8_t mac[6]);
-
-static inline bool gid_is_empty(const uint8_t gid[16])
-{
-	for (unsigned i = 0; i < 16; i++)
-		if (gid[i])
-			return false;
-	return true;
-}
 
 void device_attr(const struct device *dev, struct uroce_device_attr *attr);
 void device_port_attr(const struct device *dev, struct uroce_port_attr *attr);

@@ -5,6 +5,7 @@
 
 #include "dataplane/daemon/daemon.h"
 #include "dataplane/daemon/device.h"
+#include "fabric/addr/ah.h"
 
 /* The numbers of libibverbs' enums. */
 #define DEVICE_PORT_ACTIVE_EVENT (1u << 10)
@@ -20,7 +21,6 @@
 #define LINK_LAYER_ETHERNET      2u
 
 #define VENDOR_ID   0x025552u /* the first half of our MACs */
-#define DEFAULT_HOP_LIMIT 64u
 
 void device_attr(const struct device *dev, struct uroce_device_attr *a)
 {
@@ -59,7 +59,7 @@ void device_port_attr(const struct device *dev, struct uroce_port_attr *a)
 	memset(a, 0, sizeof(*a));
 	a->state = PORT_ACTIVE;
 	a->max_mtu = a->active_mtu = MTU_4096;
-	a->gid_tbl_len = DEVICE_GIDS;
+	a->gid_tbl_len = GID_TABLE_LEN;
 	a->pkey_tbl_len = 1;
 	a->max_msg_sz = UROCE_MAX_MSG;
 	a->port_cap_flags = PORT_IP_BASED_GIDS;
@@ -69,43 +69,38 @@ void device_port_attr(const struct device *dev, struct uroce_port_attr *a)
 	a->link_layer = LINK_LAYER_ETHERNET;
 }
 
-static bool is_ipv4(const uint8_t gid[16])
+/* The embedded switch knows all its devices, so nobody has to ask for a MAC. */
+static bool find_mac(void *ctx, const uint8_t gid[GID_LEN], uint8_t mac[6])
 {
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+	const struct daemon *d = ctx;
 
-	return !memcmp(gid, prefix, sizeof(prefix));
-}
-
-static const struct device *owner_of_gid(const struct daemon *d, const uint8_t gid[16])
-{
-	for (unsigned i = 0; i < d->n_devices; i++)
-		for (unsigned g = 0; g < DEVICE_GIDS; g++)
-			if (!memcmp(d->device[i]->gid[g], gid, 16))
-				return d->device[i];
-	return NULL;
+	for (unsigned i = 0; i < d->n_devices; i++) {
+		if (gid_table_find(&d->device[i]->gids, gid) < 0)
+			continue;
+		memcpy(mac, d->device[i]->mac, 6);
+		return true;
+	}
+	return false;
 }
 
 int device_resolve(const struct device *dev, const struct uroce_ah_attr *ah, uint32_t local_qpn,
-		   uint32_t remote_qpn, struct net_path *p)
+		   uint32_t remote_qpn, struct net_path *path)
 {
-	const struct device *peer;
+	struct ah_attr attr = { .flow_label = ah->flow_label, .sgid_index = ah->sgid_index,
+				.tclass = ah->traffic_class, .hop_limit = ah->hop_limit };
+	uint8_t mac[6];
+	int err;
 
-	if (!ah->is_global || ah->port_num != 1 || ah->sgid_index >= DEVICE_GIDS ||
-	    gid_is_empty(dev->gid[ah->sgid_index]) || gid_is_empty(ah->dgid))
+	/* RoCE has no addresses but GIDs. */
+	if (!ah->is_global || ah->port_num != 1)
 		return -EINVAL;
-	memset(p, 0, sizeof(*p));
-	memcpy(p->sgid, dev->gid[ah->sgid_index], 16);
-	memcpy(p->dgid, ah->dgid, 16);
-	p->is_ipv4 = is_ipv4(p->sgid);
-	peer = owner_of_gid(dev->daemon, ah->dgid);
-	if (!peer || p->is_ipv4 != is_ipv4(ah->dgid))
+	memcpy(attr.dgid, ah->dgid, sizeof(attr.dgid));
+	err = ah_resolve(path, &attr, &dev->gids, find_mac, dev->daemon);
+	if (err)
+		return err == -EHOSTUNREACH ? -ENETUNREACH : err;
+	/* A link-local GID tells its MAC, but nobody here may have it. */
+	if (!gid_is_multicast(ah->dgid) && !find_mac(dev->daemon, ah->dgid, mac))
 		return -ENETUNREACH;
-	memcpy(p->smac, dev->mac, 6);
-	memcpy(p->dmac, peer->mac, 6);
-	p->flow_label = ah->flow_label & 0xfffff;
-	p->vlan = NET_NO_VLAN;
-	p->tclass = ah->traffic_class;
-	p->hop_limit = ah->hop_limit ? ah->hop_limit : DEFAULT_HOP_LIMIT;
-	p->udp_sport = roce_udp_sport(p->flow_label, local_qpn, remote_qpn);
+	path->udp_sport = roce_udp_sport(path->flow_label, local_qpn, remote_qpn);
 	return 0;
 }

@@ -43,15 +43,12 @@ static json_t *gids_json(const struct device *dev)
 {
 	json_t *list = json_array();
 
-	for (unsigned i = 0; i < DEVICE_GIDS; i++) {
-		const uint8_t *g = dev->gid[i];
-		char text[40], *p = text;
+	for (unsigned i = 0; i < GID_TABLE_LEN; i++) {
+		const uint8_t *gid = gid_table_get(&dev->gids, i);
+		char text[GID_TEXT_LEN];
 
-		if (gid_is_empty(g))
-			continue;
-		for (unsigned k = 0; k < 16; k += 2)
-			p += snprintf(p, 6, "%02x%02x%s", g[k], g[k + 1], k < 14 ? ":" : "");
-		json_array_append_new(list, json_string(text));
+		if (gid)
+			json_array_append_new(list, json_string(gid_format(gid, text)));
 	}
 	return list;
 }
