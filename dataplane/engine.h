@@ -206,6 +206,8 @@ const char *engine_counter_name(unsigned i);
 #define UROCE_QPT_RC 2u
 #define UROCE_QPT_UC 3u
 #define UROCE_QPT_UD 4u
+#define UROCE_QPT_XRC_SEND 9u
+#define UROCE_QPT_XRC_RECV 10u
 
 enum uroce_qps { UROCE_QPS_RESET, UROCE_QPS_INIT, UROCE_QPS_RTR, UROCE_QPS_RTS, UROCE_QPS_SQD, UROCE_QPS_SQE, UROCE_QPS_ERR, UROCE_N_QPS };
 

@@ -20,7 +20,7 @@ struct buf_vec {
 	uint64_t len;
 };
 
-enum mem_atomic_op { MEM_CMP_SWAP, MEM_FETCH_ADD };
+enum mem_atomic_op { MEM_CMP_SWAP, MEM_FETCH_ADD, MEM_STORE };
 
 struct engine_event {
 	uint64_t element; /* token */

@@ -190,7 +190,7 @@ int appmem_atomic(void *ctx, const struct mem_vec *app, enum mem_atomic_op op, u
 	err = move(DIR_READ, app, 1, &b, 1);
 	if (!err) {
 		*old = v;
-		if (op == MEM_FETCH_ADD || v == compare) {
+		if (op != MEM_CMP_SWAP || v == compare) {
 			v = op == MEM_FETCH_ADD ? v + operand : operand;
 			err = move(DIR_WRITE, app, 1, &b, 1);
 		}

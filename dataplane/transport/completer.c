@@ -198,8 +198,27 @@ static void comp_atomic(struct engine *e, struct qp *qp, const struct packet *pk
 	retry_progress(e, qp, old);
 }
 
+/* Does an answer of this kind belong to that request? */
+static bool comp_answers(const struct send_rec *rec, uint8_t op)
+{
+	if (op == BTH_ATOMIC_ACK)
+		return wr_is_atomic(rec->op);
+	return wr_is_read(rec->op) || (wr_is_atomic_write(rec->op) && op == BTH_READ_RESP_ONLY);
+}
+
+/* An ATOMIC WRITE has been carried out. */
+static void comp_atomic_write(struct engine *e, struct qp *qp)
+{
+	psn_t old = qp->req.una_psn;
+
+	completer_finish(e, qp);
+	requester_pass_local(e, qp);
+	comp_fix_position(qp, old);
+	retry_progress(e, qp, old);
+}
+
 /* A READ response or an atomic answer: it must be the one that is due at una. */
-static void comp_data(struct engine *e, struct qp *qp, const struct packet *pk, bool is_atomic)
+static void comp_data(struct engine *e, struct qp *qp, const struct packet *pk, uint8_t op)
 {
 	struct qp_req *r = &qp->req;
 	struct send_rec *rec;
@@ -214,12 +233,14 @@ static void comp_data(struct engine *e, struct qp *qp, const struct packet *pk, 
 	}
 	rec = qp_rec(qp, r->una);
 	if (!psn_within(psn_make(pk->psn), rec->psn, rec->n_psn) ||
-	    (is_atomic ? !wr_is_atomic(rec->op) : !wr_is_read(rec->op))) {
+	    !comp_answers(rec, op)) {
 		engine_count(e, CNT_DROP_RESP_SEQ, 1);
 		return;
 	}
-	if (is_atomic)
+	if (wr_is_atomic(rec->op))
 		comp_atomic(e, qp, pk);
+	else if (wr_is_atomic_write(rec->op))
+		comp_atomic_write(e, qp);
 	else
 		comp_read(e, qp, pk);
 }
@@ -241,7 +262,7 @@ void completer_rx(struct engine *e, struct qp *qp, const struct packet *pk)
 	if (op == BTH_ACKNOWLEDGE)
 		comp_ack(e, qp, pk);
 	else
-		comp_data(e, qp, pk, op == BTH_ATOMIC_ACK);
+		comp_data(e, qp, pk, op);
 	if (!qp_can_send(qp))
 		return;
 	requester_check_failing(e, qp);

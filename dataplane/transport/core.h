@@ -133,6 +133,12 @@ enum resp_verdict resp_replay(struct engine *e, struct qp *qp, const struct pack
 uint32_t resp_outstanding(const struct qp *qp);
 void resp_queue_keep_nak(struct qp *qp);
 
+/* The answer to an atomic request. */
+static inline uint8_t resp_atomic_answer(uint8_t opcode)
+{
+	return (opcode & 0x1f) == BTH_ATOMIC_WRITE ? BTH_READ_RESP_ONLY : BTH_ATOMIC_ACK;
+}
+
 /* resp_emit.c */
 unsigned responder_emit(struct engine *e, struct qp *qp, struct frame *const *out, unsigned n);
 
@@ -168,6 +174,12 @@ static inline bool wr_is_atomic(uint8_t op)
 	return op == UROCE_WR_CMP_SWAP || op == UROCE_WR_FETCH_ADD;
 }
 
+/* Eight bytes written in one piece (IBA 1.5), answered as a READ without data. */
+static inline bool wr_is_atomic_write(uint8_t op)
+{
+	return op == UROCE_WR_ATOMIC_WRITE;
+}
+
 /* Done here, without a packet, in the order of the queue. */
 static inline bool wr_is_local(uint8_t op)
 {
@@ -177,5 +189,5 @@ static inline bool wr_is_local(uint8_t op)
 /* Answered by data, not by an ACK. */
 static inline bool wr_is_rd_atomic(uint8_t op)
 {
-	return wr_is_read(op) || wr_is_atomic(op);
+	return wr_is_read(op) || wr_is_atomic(op) || wr_is_atomic_write(op);
 }

@@ -74,8 +74,9 @@ enum mr_verdict mr_access(const struct mr_table *t, uint32_t key, uint32_t pd, u
 	return mr_check(mr, pd, access, va, len, out);
 }
 
-enum mr_verdict mr_remote_access(const struct mr_table *t, const struct qp *qp, uint32_t key,
-				 uint32_t access, uint64_t va, uint64_t len, struct mem_vec *out)
+enum mr_verdict mr_remote_access(const struct mr_table *t, const struct qp *qp, uint32_t pd,
+				 uint32_t key, uint32_t access, uint64_t va, uint64_t len,
+				 struct mem_vec *out)
 {
 	const struct mr *mr = mr_slot(t, key);
 
@@ -83,5 +84,5 @@ enum mr_verdict mr_remote_access(const struct mr_table *t, const struct qp *qp, 
 		return MR_NO_KEY;
 	if (mr->kind == MR_WINDOW_2 && mr->qpn != qp->qpn)
 		return MR_WRONG_PD;
-	return mr_check(mr, qp->pd, access, va, len, out);
+	return mr_check(mr, pd, access, va, len, out);
 }

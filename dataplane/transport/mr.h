@@ -41,8 +41,9 @@ struct qp;
 /*
  * May a peer of `qp` touch [va, va + len) through rkey? As mr_access, for windows too.
  */
-enum mr_verdict mr_remote_access(const struct mr_table *t, const struct qp *qp, uint32_t key,
-				 uint32_t access, uint64_t va, uint64_t len, struct mem_vec *out);
+enum mr_verdict mr_remote_access(const struct mr_table *t, const struct qp *qp, uint32_t pd,
+				 uint32_t key, uint32_t access, uint64_t va, uint64_t len,
+				 struct mem_vec *out);
 
 /*
  * May a user of `pd` touch [va, va + len) through `key` with all of `access`? On MR_OK *out says

@@ -12,7 +12,7 @@ static int place_map(struct engine *e, const struct place *b, struct mem_vec *ve
 
 	switch (b->kind) {
 	case PLACE_WRITE:
-		return mr_remote_access(&e->mr, qp, qp->resp.rkey, UROCE_ACCESS_REMOTE_WRITE,
+		return mr_remote_access(&e->mr, qp, qp->pd, qp->resp.rkey, UROCE_ACCESS_REMOTE_WRITE,
 				 qp->resp.va + b->off, b->len, vec) == MR_OK
 			       ? 1
 			       : -(int)UROCE_VERR_LKEY;

@@ -73,6 +73,7 @@ enum resp_kind { RESP_ACK, RESP_NAK, RESP_READ, RESP_ATOMIC };
 struct resp_item {
 	uint8_t kind;
 	uint8_t syndrome;
+	uint8_t opcode;    /* ATOMIC: of the answer */
 	bool is_started;   /* READ: the FIRST is out */
 	bool is_replay;    /* of a duplicate request */
 	uint32_t msn;
@@ -80,6 +81,7 @@ struct resp_item {
 	uint32_t left;     /* PSNs left */
 	uint64_t va;       /* READ: of the next byte; ATOMIC: the result */
 	uint32_t rkey;
+	uint32_t pd;       /* READ: the domain it was judged in */
 	uint32_t len;      /* bytes left */
 };
 

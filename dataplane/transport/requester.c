@@ -270,6 +270,10 @@ static unsigned req_emit_rd_atomic(struct engine *e, struct qp *qp, struct send_
 		.swap_add = rec->swap_add,
 	};
 
+	if (wr_is_atomic_write(rec->op)) {
+		pk.payload_len = sizeof(rec->compare);
+		memcpy(f->buf, &rec->compare, sizeof(rec->compare));
+	}
 	req_send(e, qp, &pk, f);
 	r->rd_atomic++;
 	if (wr_is_read(rec->op))

@@ -97,7 +97,7 @@ static enum resp_verdict exec_write_begin(struct engine *e, struct qp *qp, const
 
 	if (pk->dma_len > UROCE_MAX_MSG)
 		return RESP_BAD_REQUEST;
-	if (pk->dma_len && mr_remote_access(&e->mr, qp, pk->rkey, UROCE_ACCESS_REMOTE_WRITE, pk->va,
+	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_WRITE, pk->va,
 				     pk->dma_len, &vec) != MR_OK)
 		return RESP_BAD_ACCESS;
 	engine_count(e, CNT_RX_WRITE_REQUESTS, 1);
@@ -145,7 +145,7 @@ static enum resp_verdict exec_read(struct engine *e, struct qp *qp, const struct
 
 	if (pk->dma_len > UROCE_MAX_MSG || resp_outstanding(qp) >= qp->attr.max_dest_rd_atomic)
 		return RESP_BAD_REQUEST;
-	if (pk->dma_len && mr_remote_access(&e->mr, qp, pk->rkey, UROCE_ACCESS_REMOTE_READ, pk->va,
+	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_READ, pk->va,
 				     pk->dma_len, &vec) != MR_OK)
 		return RESP_BAD_ACCESS;
 	engine_count(e, CNT_RX_READ_REQUESTS, 1);
@@ -157,26 +157,50 @@ static enum resp_verdict exec_read(struct engine *e, struct qp *qp, const struct
 					       .psn = s->epsn,
 					       .left = packets_of(pk->dma_len, qp->mtu),
 					       .va = pk->va,
+					       .pd = qp->pd,
 					       .rkey = pk->rkey,
 					       .len = pk->dma_len });
 	return RESP_OK;
 }
 
+static enum mem_atomic_op exec_atomic_op(uint8_t op)
+{
+	if (op == BTH_ATOMIC_WRITE)
+		return MEM_STORE;
+	return op == BTH_FETCH_ADD ? MEM_FETCH_ADD : MEM_CMP_SWAP;
+}
+
+/* The eight bytes of an ATOMIC WRITE, out of however many pieces. */
+static uint64_t exec_payload8(const struct packet *pk)
+{
+	uint64_t v = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < pk->n_segs; i++)
+		for (uint32_t k = 0; k < pk->seg[i].len && n < sizeof(v); k++)
+			((uint8_t *)&v)[n++] = pk->seg[i].base[k];
+	return v;
+}
+
 static enum resp_verdict exec_atomic(struct engine *e, struct qp *qp, const struct packet *pk)
 {
-	bool is_add = (pk->opcode & 0x1f) == BTH_FETCH_ADD;
+	uint8_t op = pk->opcode & 0x1f;
+	bool is_write = op == BTH_ATOMIC_WRITE;
+	uint64_t operand = is_write ? exec_payload8(pk) : pk->swap_add;
+	uint32_t access = is_write ? UROCE_ACCESS_REMOTE_WRITE : UROCE_ACCESS_REMOTE_ATOMIC;
 	struct qp_resp *s = &qp->resp;
 	struct mem_vec vec;
 	uint64_t orig;
 
+	if (is_write && (pk->dma_len != 8 || pk->payload_len != 8))
+		return RESP_BAD_REQUEST;
 	if ((pk->va & 7) || resp_outstanding(qp) >= qp->attr.max_dest_rd_atomic)
 		return RESP_BAD_REQUEST;
-	if (mr_remote_access(&e->mr, qp, pk->rkey, UROCE_ACCESS_REMOTE_ATOMIC, pk->va, 8, &vec) != MR_OK)
+	if (mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, access, pk->va, 8, &vec) != MR_OK)
 		return RESP_BAD_ACCESS;
 	if (!place_flush(e) && !qp_can_receive(qp))
 		return RESP_HANDLED;
-	if (e->ports.mem_atomic(e->ports.ctx, &vec, is_add ? MEM_FETCH_ADD : MEM_CMP_SWAP,
-				pk->swap_add, pk->compare, &orig))
+	if (e->ports.mem_atomic(e->ports.ctx, &vec, exec_atomic_op(op), operand, pk->compare, &orig))
 		return RESP_BAD_ACCESS;
 	engine_count(e, CNT_RX_ATOMIC_REQUESTS, 1);
 	s->msn = (s->msn + 1) & PSN_MASK;
@@ -187,6 +211,7 @@ static enum resp_verdict exec_atomic(struct engine *e, struct qp *qp, const stru
 	resp_queue_append(e, qp,
 			  &(struct resp_item){ .kind = RESP_ATOMIC,
 					       .syndrome = AETH_ACK_UNLIMITED,
+					       .opcode = resp_atomic_answer(pk->opcode),
 					       .msn = s->msn,
 					       .psn = s->epsn,
 					       .left = 1,
@@ -201,6 +226,7 @@ enum resp_verdict resp_execute(struct engine *e, struct qp *qp, const struct pac
 		return exec_read(e, qp, pk);
 	case BTH_CMP_SWAP:
 	case BTH_FETCH_ADD:
+	case BTH_ATOMIC_WRITE:
 		return exec_atomic(e, qp, pk);
 	case BTH_WRITE_FIRST:
 	case BTH_WRITE_MIDDLE:

@@ -117,6 +117,7 @@ static enum resp_verdict replay_read(struct engine *e, struct qp *qp, const stru
 		.left = n,
 		.va = pk->va,
 		.rkey = pk->rkey,
+		.pd = qp->pd,
 		.len = pk->dma_len,
 	};
 	struct mem_vec vec;
@@ -124,7 +125,7 @@ static enum resp_verdict replay_read(struct engine *e, struct qp *qp, const stru
 	if (!(qp->attr.access & UROCE_ACCESS_REMOTE_READ) || pk->dma_len > UROCE_MAX_MSG ||
 	    n > psn_dist(psn, s->epsn))
 		return RESP_DROP_REPLAY;
-	if (pk->dma_len && mr_remote_access(&e->mr, qp, pk->rkey, UROCE_ACCESS_REMOTE_READ, pk->va,
+	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_READ, pk->va,
 				     pk->dma_len, &vec) != MR_OK)
 		return RESP_DROP_REPLAY;
 	for (uint32_t i = 0; i < s->n_queue; i++) {
@@ -156,6 +157,7 @@ static enum resp_verdict replay_atomic(struct engine *e, struct qp *qp, const st
 		struct resp_item item = {
 			.kind = RESP_ATOMIC,
 			.syndrome = AETH_ACK_UNLIMITED,
+			.opcode = resp_atomic_answer(r->opcode),
 			.msn = r->msn,
 			.psn = psn,
 			.left = 1,

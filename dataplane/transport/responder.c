@@ -136,6 +136,8 @@ static enum resp_verdict resp_check_operation(const struct qp *qp, const struct 
 		return access & UROCE_ACCESS_REMOTE_WRITE ? RESP_OK : RESP_BAD_REQUEST;
 	case BTH_READ_REQUEST:
 		return access & UROCE_ACCESS_REMOTE_READ ? RESP_OK : RESP_BAD_REQUEST;
+	case BTH_ATOMIC_WRITE:
+		return access & UROCE_ACCESS_REMOTE_WRITE ? RESP_OK : RESP_BAD_REQUEST;
 	case BTH_CMP_SWAP:
 	case BTH_FETCH_ADD:
 		return access & UROCE_ACCESS_REMOTE_ATOMIC ? RESP_OK : RESP_BAD_REQUEST;
@@ -155,7 +157,8 @@ static enum resp_verdict resp_duplicate(struct engine *e, struct qp *qp, const s
 {
 	uint8_t op = pk->opcode & 0x1f;
 
-	if (op == BTH_READ_REQUEST || op == BTH_CMP_SWAP || op == BTH_FETCH_ADD)
+	if (op == BTH_READ_REQUEST || op == BTH_CMP_SWAP || op == BTH_FETCH_ADD ||
+	    op == BTH_ATOMIC_WRITE)
 		return resp_replay(e, qp, pk);
 	return RESP_DUPLICATE;
 }
@@ -174,7 +177,7 @@ static void resp_done(struct engine *e, struct qp *qp, const struct packet *pk)
 	s->epsn = psn_add(s->epsn, resp_psns(qp, pk));
 	if (flags & OPC_LAST)
 		s->msg = MSG_NONE;
-	if (pk->ack_req && (flags & OPC_PAYLOAD))
+	if (pk->ack_req && (flags & OPC_PAYLOAD) && (pk->opcode & 0x1f) != BTH_ATOMIC_WRITE)
 		resp_queue_ack(e, qp);
 }
 

@@ -30,7 +30,7 @@ static bool wqe_op_fits(uint8_t op, uint32_t qp_type)
 {
 	switch (qp_type) {
 	case UROCE_QPT_RC:
-		return op <= UROCE_WR_SEND_INV;
+		return op <= UROCE_WR_SEND_INV || wr_is_atomic_write(op);
 	case UROCE_QPT_UC:
 		return op <= UROCE_WR_SEND_IMM || wr_is_local(op);
 	default:
@@ -42,7 +42,7 @@ static bool wqe_check_opcode(struct send_rec *rec, const struct qp *qp)
 {
 	if (!wqe_op_fits(rec->op, qp->type))
 		return wqe_fail(rec, UROCE_WC_LOC_QP_OP_ERR, UROCE_VERR_WQE);
-	if (wr_is_rd_atomic(rec->op) && (rec->flags & UROCE_WQE_INLINE))
+	if ((wr_is_read(rec->op) || wr_is_atomic(rec->op)) && (rec->flags & UROCE_WQE_INLINE))
 		return wqe_fail(rec, UROCE_WC_LOC_QP_OP_ERR, UROCE_VERR_WQE);
 	if (wr_is_rd_atomic(rec->op) && !qp->attr.max_rd_atomic)
 		return wqe_fail(rec, UROCE_WC_LOC_QP_OP_ERR, UROCE_VERR_NO_RD_ATOMIC);
@@ -82,6 +82,10 @@ static bool wqe_check(struct engine *e, struct send_rec *rec, const struct qp *q
 		return false;
 	if (wr_is_local(rec->op))
 		return true;
+	if (wr_is_atomic_write(rec->op)) { /* its data is the WQE's operand */
+		rec->len = sizeof(rec->compare);
+		return true;
+	}
 	if (!(wqe->flags & UROCE_WQE_INLINE)) {
 		if (!wqe_check_sges(e, rec, qp, slot, wqe->num_sge))
 			return false;
@@ -99,7 +103,7 @@ static uint32_t wqe_psns(const struct send_rec *rec, const struct qp *qp)
 {
 	if (wr_is_local(rec->op))
 		return 0;
-	return wr_is_atomic(rec->op) ? 1 : packets_of(rec->len, qp->mtu);
+	return wr_is_atomic(rec->op) || wr_is_atomic_write(rec->op) ? 1 : packets_of(rec->len, qp->mtu);
 }
 
 int wqe_take(struct engine *e, struct qp *qp)

@@ -7,8 +7,8 @@
 #include "fabric/wire/hdr.h"
 
 /*
- * FLUSH and ATOMIC WRITE (IBA 1.5) and the RD service are not here: until the transport has them
- * they are unknown opcodes.
+ * FLUSH (IBA 1.5) and the RD service are not here: until the transport has them they are unknown
+ * opcodes.
  */
 #define LEN(flags)                                                                                 \
 	((((flags) & OPC_DETH) ? sizeof(struct deth) : 0) +                                        \
@@ -62,7 +62,8 @@
 	ROW(svc, BTH_CMP_SWAP, s " CmpSwap", REQ_BARE | OPC_ATOMICETH | (x)),                      \
 	ROW(svc, BTH_FETCH_ADD, s " FetchAdd", REQ_BARE | OPC_ATOMICETH | (x)),                    \
 	ROW(svc, BTH_SEND_LAST_INV, s " SEND Last with Invalidate", REQ_LAST | OPC_IETH | (x)),    \
-	ROW(svc, BTH_SEND_ONLY_INV, s " SEND Only with Invalidate", REQ_ONLY | OPC_IETH | (x))
+	ROW(svc, BTH_SEND_ONLY_INV, s " SEND Only with Invalidate", REQ_ONLY | OPC_IETH | (x)),    \
+	ROW(svc, BTH_ATOMIC_WRITE, s " ATOMIC WRITE", REQ_ONLY | OPC_RETH | (x))
 
 #define BTH_CNP_OPCODE (BTH_CNP | 0x01)
 
@@ -102,6 +103,7 @@ static const char *const op_name[32] = {
 	[BTH_FETCH_ADD] = "fetch-add",
 	[BTH_SEND_LAST_INV] = "send-last-inv",
 	[BTH_SEND_ONLY_INV] = "send-only-inv",
+	[BTH_ATOMIC_WRITE] = "atomic-write",
 };
 
 const struct opcode_desc *opcode_get(uint8_t opcode)

@@ -177,7 +177,7 @@ int fake_mem_atomic(void *ctx, const struct mem_vec *app, enum mem_atomic_op op,
 	if (op == MEM_FETCH_ADD)
 		now = *old + operand;
 	else
-		now = *old == compare ? operand : *old;
+		now = op == MEM_STORE || *old == compare ? operand : *old;
 	if (m->on_atomic)
 		m->on_atomic(m->watch_ctx, r, off, op, operand, compare, *old);
 	memcpy(r->mem + off, &now, 8);
