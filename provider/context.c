@@ -235,6 +235,8 @@ void uroce_free_context(struct ibv_context *ibctx)
 	struct uroce_context *ctx = to_context(ibctx);
 
 	delist(ctx);
+	if (ctx->wake)
+		uroce_channel_destroy(ctx->wake);
 	uroce_source_remove(ctx->command);
 	uroce_source_remove(ctx->async);
 	uroce_hello_undo(ctx);

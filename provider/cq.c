@@ -31,8 +31,8 @@ static int cq_make(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t cqe)
 				    .max_fds = 1 };
 	int err;
 
-	if (cq->source)
-		req.channel = uroce_source_handle(cq->source);
+	if (cq->source || cq->wake)
+		req.channel = uroce_source_handle(cq->source ? cq->source : cq->wake);
 	err = uroce_context_send(ctx, &m);
 	if (err)
 		return err;
@@ -57,6 +57,20 @@ static int cq_make(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t cqe)
 	return 0;
 }
 
+/* One for all CQs that have no channel; without it their pollers sleep by the clock. */
+static struct uroce_source *wake_channel(struct uroce_context *ctx)
+{
+	struct uroce_source *wake;
+	int fd;
+
+	pthread_mutex_lock(&ctx->objects);
+	if (!ctx->wake && uroce_channel_create(ctx, &fd, &ctx->wake))
+		ctx->wake = NULL;
+	wake = ctx->wake;
+	pthread_mutex_unlock(&ctx->objects);
+	return wake;
+}
+
 struct ibv_cq *uroce_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
 			       int vector)
 {
@@ -75,6 +89,8 @@ struct ibv_cq *uroce_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_co
 	err = EINVAL;
 	if (channel && !(cq->source = uroce_source_find(channel->fd)))
 		goto fail;
+	if (!channel)
+		cq->wake = wake_channel(ctx);
 	err = cq_make(ctx, cq, (uint32_t)cqe);
 	if (err)
 		goto fail;
@@ -106,13 +122,15 @@ static void cq_delist(struct uroce_context *ctx, struct uroce_cq *cq)
 
 /*
  * Every event that was sent for the CQ is either still queued, and then dropped here, or was read by
- * the program, and then we wait for its acknowledgement: it names the CQ by address.
+ * the program, and then we wait for its acknowledgement: it names the CQ by address. Where `sent`
+ * says nothing of the program (the daemon is dead, or sent wake-ups) those it was seen to read count.
  */
 static void await_acks(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t sent)
 {
 	uint32_t dropped = uroce_source_forget(cq->source, (uintptr_t)cq) +
 			   uroce_source_forget(ctx->async, (uintptr_t)cq);
-	uint32_t read = atomic_load(&ctx->is_dead) ? atomic_load(&cq->events_read) : sent - dropped;
+	bool is_counted = !cq->wake && !atomic_load(&ctx->is_dead);
+	uint32_t read = is_counted ? sent - dropped : atomic_load(&cq->events_read);
 	struct ibv_cq *v = &cq->v.cq;
 
 	pthread_mutex_lock(&v->mutex);
@@ -145,7 +163,7 @@ int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	struct uroce_cq *cq = to_cq(ibcq);
 
 	if (!cq->source)
-		return EINVAL;
+		return 0; /* there is nowhere to send an event */
 	if (atomic_load(&to_context(ibcq->context)->is_dead))
 		return EIO;
 	uroce_cq_arm(cq->page, solicited_only ? UROCE_ARM_SOLICITED : UROCE_ARM_ANY);

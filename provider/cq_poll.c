@@ -112,6 +112,17 @@ static int harvest(struct uroce_cq *cq, int n, struct ibv_wc *wc)
 	return got;
 }
 
+bool uroce_cq_has_entries(struct uroce_cq *cq)
+{
+	bool has = false;
+
+	pthread_mutex_lock(&cq->lock);
+	for (uint32_t i = 0; i < cq->n_subs && !has; i++)
+		has = uroce_ring_pending(uroce_cq_sub(cq, i), cq->cons[i], cq->depth) > 0;
+	pthread_mutex_unlock(&cq->lock);
+	return has;
+}
+
 /* The daemon is gone: complete what a queue still holds, in order. */
 static int flush_wq(struct uroce_qp *qp, struct uroce_wq *wq, int n, struct ibv_wc *wc)
 {
@@ -163,7 +174,7 @@ static int poll_idle(struct uroce_context *ctx, struct uroce_cq *cq, int n, stru
 		return poll_dead(ctx, cq, n, wc);
 	if (__atomic_load_n(&cq->page->overrun, __ATOMIC_RELAXED))
 		return -EIO;
-	now = uroce_poll_empty();
+	now = uroce_poll_empty(cq);
 	if (now && now - atomic_load_explicit(&ctx->looked_at, memory_order_relaxed) > LOOK_GAP_NS) {
 		atomic_store_explicit(&ctx->looked_at, now, memory_order_relaxed);
 		uroce_context_is_dead(ctx);

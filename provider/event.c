@@ -2,6 +2,7 @@
 #include "provider/provider.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -288,13 +289,13 @@ struct verbs_create_channel {
 };
 #define VERBS_CMD_CREATE_COMP_CHANNEL 17u
 
-static int create_channel(struct uroce_context *ctx, uint32_t *fd)
+int uroce_channel_create(struct uroce_context *ctx, int *fd, struct uroce_source **src)
 {
 	struct uroce_handle rep;
 	int fds[2];
 	struct uroce_ctrl_msg m = { .op = UROCE_OP_CREATE_CHANNEL, .send_fd = -1, .rep = &rep,
 				    .rep_size = sizeof(rep), .fds = fds, .max_fds = 2 };
-	int err = uroce_ctrl_call(&ctx->ctrl, &m);
+	int err = uroce_context_send(ctx, &m);
 
 	if (err)
 		return err;
@@ -303,20 +304,41 @@ static int create_channel(struct uroce_context *ctx, uint32_t *fd)
 		close(fds[1]);
 	if (m.n_fds < 1)
 		return EIO;
-	if (!uroce_source_add(ctx, fds[0], SOURCE_COMPLETION, rep.handle)) {
+	*src = uroce_source_add(ctx, fds[0], SOURCE_COMPLETION, rep.handle);
+	if (!*src) {
 		close(fds[0]);
 		return ENOMEM;
 	}
-	*fd = (uint32_t)fds[0];
+	*fd = fds[0];
 	return 0;
+}
+
+void uroce_channel_destroy(struct uroce_source *src)
+{
+	struct uroce_handle body = { .handle = src->handle };
+	int fd = src->fd;
+
+	uroce_context_call(src->ctx, UROCE_OP_DESTROY_CHANNEL, &body, sizeof(body), NULL, 0);
+	uroce_source_remove(src);
+	close(fd);
+}
+
+void uroce_source_await(struct uroce_source *src, const struct timespec *timeout)
+{
+	struct pollfd p = { .fd = src->fd, .events = POLLIN };
+	uint8_t junk[1024];
+
+	if (ppoll(&p, 1, timeout, NULL) > 0)
+		while (recv(src->fd, junk, sizeof(junk), MSG_DONTWAIT) == (ssize_t)sizeof(junk))
+			;
 }
 
 ssize_t uroce_event_write(int fd, const void *buf, size_t n)
 {
 	struct uroce_source *src = uroce_source_find(fd);
 	struct verbs_create_channel cmd;
-	int err = EOPNOTSUPP;
-	uint32_t channel_fd;
+	struct uroce_source *channel;
+	int err = EOPNOTSUPP, channel_fd;
 
 	if (!src || src->kind != SOURCE_COMMAND) {
 		uroce_source_put(src);
@@ -325,7 +347,7 @@ ssize_t uroce_event_write(int fd, const void *buf, size_t n)
 	if (n == sizeof(cmd)) {
 		memcpy(&cmd, buf, sizeof(cmd));
 		if (cmd.command == VERBS_CMD_CREATE_COMP_CHANNEL)
-			err = create_channel(src->ctx, &channel_fd);
+			err = uroce_channel_create(src->ctx, &channel_fd, &channel);
 	}
 	uroce_source_put(src);
 	if (err) {
@@ -340,12 +362,11 @@ int uroce_event_close(int fd)
 {
 	struct uroce_source *src = uroce_source_find(fd);
 
-	if (src && src->kind == SOURCE_COMPLETION) {
-		struct uroce_handle body = { .handle = src->handle };
-
-		uroce_context_call(src->ctx, UROCE_OP_DESTROY_CHANNEL, &body, sizeof(body), NULL, 0);
-		uroce_source_remove(src);
+	if (!src || src->kind != SOURCE_COMPLETION) {
+		uroce_source_put(src);
+		return close(fd);
 	}
+	uroce_channel_destroy(src);
 	uroce_source_put(src);
-	return close(fd);
+	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 struct uroce_context;
 struct uroce_source;
@@ -29,6 +30,13 @@ void uroce_source_remove(struct uroce_source *src);
 struct uroce_source *uroce_source_find(int fd);
 void uroce_source_put(struct uroce_source *src);
 uint32_t uroce_source_handle(const struct uroce_source *src);
+
+/* A completion channel of the program, or one of our own that the program never sees. */
+int uroce_channel_create(struct uroce_context *ctx, int *fd, struct uroce_source **src);
+void uroce_channel_destroy(struct uroce_source *src); /* also closes the descriptor */
+
+/* On our own: wait for an event or the time to pass, then forget all events that came. */
+void uroce_source_await(struct uroce_source *src, const struct timespec *timeout);
 
 /* The object is going: how many of its events were unread, and will not be delivered. */
 uint32_t uroce_source_forget(struct uroce_source *src, uint64_t element);

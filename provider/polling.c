@@ -2,7 +2,8 @@
 /*
  * What an empty ibv_poll_cq does before it returns: on few cores a program that only spins keeps the
  * daemon from working. The policy is backoff.h's; at most one yield or one short sleep a call, and a
- * sleep only when yields show that the core is wanted by others.
+ * sleep only when yields show that the core is wanted by others: a sleeper that is woken runs at once,
+ * while a yielder waits for a compute thread's time slice to end.
  */
 #include "provider/provider.h"
 
@@ -13,7 +14,7 @@
 
 #include "dataplane/abi/backoff.h"
 
-#define SLEEP_NS       40000 /* with the default timer slack, at most 100 us */
+#define SLEEP_NS       50000 /* with the default timer slack, at most 100 us */
 #define SPIN_CLOCK_GAP 65536 /* UROCE_POLL=spin: empty polls between two looks at the clock */
 
 static __thread struct uroce_backoff backoff;
@@ -49,18 +50,18 @@ static void give_core_away(uint64_t now)
 	uroce_backoff_yielded(&backoff, clock_ns() - now);
 }
 
-/* Sleepers are woken ahead of a compute thread, yielders are not; so alternate. */
-static void rest(uint64_t now)
+/* Until the CQ's next completion, if the daemon can wake us for it, or a short time. */
+static void sleep_briefly(struct uroce_cq *cq)
 {
 	const struct timespec ts = { .tv_nsec = SLEEP_NS };
 
-	if (!backoff.shared) {
-		give_core_away(now);
+	if (!cq->wake) {
+		nanosleep(&ts, NULL);
 		return;
 	}
-	nanosleep(&ts, NULL);
-	backoff.shared = 0;
-	backoff.empty = 0;
+	uroce_cq_arm(cq->page, UROCE_ARM_ANY);
+	if (!uroce_cq_has_entries(cq))
+		uroce_source_await(cq->wake, &ts);
 }
 
 void uroce_poll_found(void)
@@ -68,7 +69,7 @@ void uroce_poll_found(void)
 	uroce_backoff_busy(&backoff);
 }
 
-uint64_t uroce_poll_empty(void)
+uint64_t uroce_poll_empty(struct uroce_cq *cq)
 {
 	uint64_t now;
 
@@ -85,11 +86,15 @@ uint64_t uroce_poll_empty(void)
 	case UROCE_BACKOFF_PAUSE:
 		pause_cpu();
 		break;
+	case UROCE_BACKOFF_SLEEP:
+		if (backoff.shared) {
+			sleep_briefly(cq);
+			backoff.empty = 0;
+			break;
+		}
+		__attribute__((fallthrough)); /* the core is ours alone */
 	case UROCE_BACKOFF_YIELD:
 		give_core_away(now);
-		break;
-	case UROCE_BACKOFF_SLEEP:
-		rest(now);
 		break;
 	}
 	return now;

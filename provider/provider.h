@@ -37,7 +37,8 @@ struct uroce_context {
 	atomic_bool is_dead;            /* the daemon is gone: never cleared */
 	atomic_ullong looked_at;        /* when a poll last asked after the daemon, ns */
 
-	pthread_mutex_t objects;        /* the lists below */
+	pthread_mutex_t objects;        /* what follows */
+	struct uroce_source *wake;      /* a channel of our own, for pollers that sleep; made when needed */
 	struct uroce_cq *cqs;
 	struct uroce_qp *qps;
 	struct uroce_qp *qp_slot[UROCE_CTX_QPS]; /* an entry changes under the locks of its CQs */
@@ -55,6 +56,7 @@ struct uroce_cq {
 	uint32_t next_sub;               /* where the next poll begins */
 	uint32_t cons[UROCE_MAX_WORKERS];
 	struct uroce_source *source;     /* its completion channel, or NULL */
+	struct uroce_source *wake;       /* without one: the context's wake-up channel, or NULL */
 	atomic_uint events_read;         /* events of either kind the program was given */
 	bool is_told_dead;               /* the channel carried a last event for it */
 	struct uroce_cq *next;
@@ -156,6 +158,7 @@ int uroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void uroce_cq_event(struct ibv_cq *cq);
 int uroce_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 void uroce_cq_purge(struct uroce_cq *cq, const struct uroce_qp *qp); /* lock held */
+bool uroce_cq_has_entries(struct uroce_cq *cq);
 struct uroce_ring *uroce_cq_sub(const struct uroce_cq *cq, uint32_t i);
 
 /* qp.c, qp_attr.c */
@@ -174,7 +177,7 @@ void uroce_qp_ring(struct uroce_qp *qp);
 
 /* polling.c: a poll of this thread found work; or nothing: the time in ns if the clock was read. */
 void uroce_poll_found(void);
-uint64_t uroce_poll_empty(void);
+uint64_t uroce_poll_empty(struct uroce_cq *cq);
 
 /* map.c: map a memfd of exactly `size` bytes; closes the fd. NULL with errno set. */
 uint8_t *uroce_map(int fd, uint64_t size);
