@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The face of the transport core: one engine is one worker's share of one device. Pure: events and a
- * time in, effects out through the ports; the same inputs give the same outputs, bit for bit.
+ * The face of the transport core: one engine is one worker's share of one device. Pure: events and
+ * a time in, effects out through the ports; the same inputs give the same outputs, bit for bit.
  *
- * `now` is in nanoseconds and never goes back. Numbers (QPN, CQ number, memory key, PD) are given by
- * the caller, who keeps them unique over all engines of a device. An engine allocates nothing: its
- * tables live in the arena, and the memory of each QP comes with the command that makes it.
+ * `now` is in nanoseconds and never goes back. Numbers (QPN, CQ number, memory key, PD) are given
+ * by the caller, who keeps them unique over all engines of a device. An engine allocates nothing:
+ * its tables live in the arena, and the memory of each QP comes with the command that makes it.
  */
 #pragma once
 
@@ -21,21 +21,22 @@
 struct engine;
 
 struct engine_conf {
-	uint32_t max_qp;      /* a power of two, as max_cq and max_mr */
+	uint32_t max_qp; /* a power of two, as max_cq and max_mr */
 	uint32_t max_cq;
 	uint32_t max_mr;
-	uint32_t max_srq;     /* 0: none; else a power of two, as max_ah and max_mcast */
+	uint32_t max_srq; /* 0: none; else a power of two, as max_ah and max_mcast */
 	uint32_t max_ah;
-	uint32_t max_mcast;   /* attachments of QPs to multicast groups */
-	uint32_t ud_mtu;      /* bytes a UD message may have; 0: 4096 */
-	uint32_t worker;      /* which CQ sub-ring is ours */
-	uint32_t window;      /* packets in flight per QP; 0: default */
+	uint32_t max_mcast; /* attachments of QPs to multicast groups */
+	uint32_t ud_mtu;    /* bytes a UD message may have; 0: 4096 */
+	uint32_t worker;    /* which CQ sub-ring is ours */
+	uint32_t window;    /* packets in flight per QP; 0: default */
 	uint64_t seed;
-	bool check_icrc;      /* verify the ICRC of what arrives */
+	bool check_icrc; /* verify the ICRC of what arrives */
 };
 
-size_t engine_size(const struct engine_conf *conf);                     /* arena bytes, 64-aligned */
-struct engine *engine_create(const struct engine_conf *conf, const struct ports *ports, void *arena);
+size_t engine_size(const struct engine_conf *conf); /* arena bytes, 64-aligned */
+struct engine *engine_create(const struct engine_conf *conf, const struct ports *ports,
+			     void *arena);
 
 /* Frames from the link, in order. They stay the caller's; nothing of them is kept. */
 void engine_rx(struct engine *e, uint64_t now, const struct frame *const *in, unsigned n);
@@ -44,8 +45,8 @@ void engine_rx(struct engine *e, uint64_t now, const struct frame *const *in, un
 void engine_doorbell(struct engine *e, uint64_t now, uint32_t qpn);
 
 /*
- * Fill up to n empty frames (buf, room set; FRAME_HEADROOM before buf) with packets to send; returns
- * how many. Pull: what is not asked for stays where it is.
+ * Fill up to n empty frames (buf, room set; FRAME_HEADROOM before buf) with packets to send;
+ * returns how many. Pull: what is not asked for stays where it is.
  */
 unsigned engine_tx(struct engine *e, uint64_t now, struct frame *const *out, unsigned n);
 bool engine_tx_pending(const struct engine *e);
@@ -56,7 +57,7 @@ void engine_expire(struct engine *e, uint64_t now);
 
 enum engine_op {
 	ENGINE_MR_ADD,
-	ENGINE_MR_DEL,         /* EBUSY while windows are bound to the region */
+	ENGINE_MR_DEL, /* EBUSY while windows are bound to the region */
 	ENGINE_MW_ADD,
 	ENGINE_MW_DEL,
 	ENGINE_CQ_ADD,
@@ -75,46 +76,46 @@ enum engine_op {
 };
 
 struct cmd_mr_add {
-	uint32_t key;      /* lkey == rkey: index << 8 | generation */
+	uint32_t key; /* lkey == rkey: index << 8 | generation */
 	uint32_t pd;
-	uint32_t access;   /* enum ibv_access_flags */
+	uint32_t access; /* enum ibv_access_flags */
 	uint64_t iova;
 	uint64_t length;
-	uint64_t addr;     /* where iova is in the process */
-	uint64_t region;   /* handed back in mem_vec */
+	uint64_t addr;   /* where iova is in the process */
+	uint64_t region; /* handed back in mem_vec */
 };
 
 struct cmd_mw_add {
-	uint32_t key;      /* its index is the window's for life, binding changes the low byte */
+	uint32_t key; /* its index is the window's for life, binding changes the low byte */
 	uint32_t pd;
-	uint32_t type;     /* enum ibv_mw_type: 1, 2 */
+	uint32_t type; /* enum ibv_mw_type: 1, 2 */
 };
 
 struct cmd_cq_add {
 	uint32_t cqn;
-	uint32_t depth;               /* power of two */
+	uint32_t depth; /* power of two */
 	uint32_t owner;
 	struct uroce_cq_page *page;
-	struct uroce_ring *ring;      /* this worker's sub-ring; the CQEs follow it */
-	uint64_t channel;             /* 0: none */
+	struct uroce_ring *ring; /* this worker's sub-ring; the CQEs follow it */
+	uint64_t channel;        /* 0: none */
 	uint64_t token;
 };
 
 struct cmd_qp_add {
 	uint32_t qpn;
-	uint32_t type;                /* UROCE_QPT_* */
+	uint32_t type; /* UROCE_QPT_* */
 	uint32_t pd;
 	uint32_t send_cqn, recv_cqn;
-	uint32_t srqn;                /* 0: the QP has a receive queue of its own */
+	uint32_t srqn; /* 0: the QP has a receive queue of its own */
 	uint32_t owner;
-	uint32_t slot;                /* of the context, for CQEs */
+	uint32_t slot; /* of the context, for CQEs */
 	uint32_t sq_sig_all;
 	uint64_t token;
-	struct uroce_qp_cap cap;      /* as granted */
+	struct uroce_qp_cap cap; /* as granted */
 	uint32_t sq_depth, rq_depth, sq_stride, rq_stride;
 	struct uroce_qp_page *page;
-	uint8_t *sq, *rq;             /* slots in shared memory */
-	void *mem;                    /* engine_qp_size() bytes, zeroed, the engine's until QP_DEL */
+	uint8_t *sq, *rq; /* slots in shared memory */
+	void *mem;        /* engine_qp_size() bytes, zeroed, the engine's until QP_DEL */
 };
 size_t engine_qp_size(uint32_t sq_depth);
 
@@ -181,8 +182,8 @@ struct cmd {
 
 struct cmd_reply {
 	union {
-		struct uroce_qp_attr attr;         /* QP_QUERY */
-		uint32_t events_sent;              /* QP_DEL, CQ_DEL, SRQ_DEL: events that named it */
+		struct uroce_qp_attr attr; /* QP_QUERY */
+		uint32_t events_sent;      /* QP_DEL, CQ_DEL, SRQ_DEL: events that named it */
 	};
 };
 
@@ -202,14 +203,24 @@ const uint64_t *engine_counters(const struct engine *e);
 unsigned engine_n_counters(void);
 const char *engine_counter_name(unsigned i);
 
-/* The numbers of libibverbs' enums that the core needs; the provider checks them against verbs.h. */
-#define UROCE_QPT_RC 2u
-#define UROCE_QPT_UC 3u
-#define UROCE_QPT_UD 4u
+/* The numbers of libibverbs' enums that the core needs; the provider checks them against verbs.h.
+ */
+#define UROCE_QPT_RC       2u
+#define UROCE_QPT_UC       3u
+#define UROCE_QPT_UD       4u
 #define UROCE_QPT_XRC_SEND 9u
 #define UROCE_QPT_XRC_RECV 10u
 
-enum uroce_qps { UROCE_QPS_RESET, UROCE_QPS_INIT, UROCE_QPS_RTR, UROCE_QPS_RTS, UROCE_QPS_SQD, UROCE_QPS_SQE, UROCE_QPS_ERR, UROCE_N_QPS };
+enum uroce_qps {
+	UROCE_QPS_RESET,
+	UROCE_QPS_INIT,
+	UROCE_QPS_RTR,
+	UROCE_QPS_RTS,
+	UROCE_QPS_SQD,
+	UROCE_QPS_SQE,
+	UROCE_QPS_ERR,
+	UROCE_N_QPS
+};
 
 #define UROCE_ACCESS_LOCAL_WRITE   0x01u
 #define UROCE_ACCESS_REMOTE_WRITE  0x02u
@@ -218,15 +229,15 @@ enum uroce_qps { UROCE_QPS_RESET, UROCE_QPS_INIT, UROCE_QPS_RTR, UROCE_QPS_RTS, 
 #define UROCE_ACCESS_MW_BIND       0x10u
 #define UROCE_ACCESS_ZERO_BASED    0x20u
 
-#define UROCE_EVENT_CQ_ERR           0u
-#define UROCE_EVENT_QP_FATAL         1u
-#define UROCE_EVENT_QP_REQ_ERR       2u
-#define UROCE_EVENT_QP_ACCESS_ERR    3u
-#define UROCE_EVENT_COMM_EST         4u
-#define UROCE_EVENT_SQ_DRAINED       5u
-#define UROCE_EVENT_DEVICE_FATAL     8u
-#define UROCE_EVENT_PORT_ACTIVE      9u
-#define UROCE_EVENT_PORT_ERR         10u
-#define UROCE_EVENT_SRQ_ERR          14u
-#define UROCE_EVENT_SRQ_LIMIT        15u
-#define UROCE_EVENT_QP_LAST_WQE      16u
+#define UROCE_EVENT_CQ_ERR        0u
+#define UROCE_EVENT_QP_FATAL      1u
+#define UROCE_EVENT_QP_REQ_ERR    2u
+#define UROCE_EVENT_QP_ACCESS_ERR 3u
+#define UROCE_EVENT_COMM_EST      4u
+#define UROCE_EVENT_SQ_DRAINED    5u
+#define UROCE_EVENT_DEVICE_FATAL  8u
+#define UROCE_EVENT_PORT_ACTIVE   9u
+#define UROCE_EVENT_PORT_ERR      10u
+#define UROCE_EVENT_SRQ_ERR       14u
+#define UROCE_EVENT_SRQ_LIMIT     15u
+#define UROCE_EVENT_QP_LAST_WQE   16u

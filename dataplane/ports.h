@@ -30,12 +30,12 @@ struct engine_event {
 };
 
 enum trace_kind {
-	TRACE_RX,        /* a packet was accepted */
-	TRACE_TX,        /* a packet was built */
-	TRACE_DROP,      /* a packet was dropped; arg: enum drop_reason */
-	TRACE_QP_STATE,  /* arg: new state */
+	TRACE_RX,       /* a packet was accepted */
+	TRACE_TX,       /* a packet was built */
+	TRACE_DROP,     /* a packet was dropped; arg: enum drop_reason */
+	TRACE_QP_STATE, /* arg: new state */
 	TRACE_TIMEOUT,
-	TRACE_COMPLETE,  /* arg: status */
+	TRACE_COMPLETE, /* arg: status */
 };
 
 struct trace_record {
@@ -57,13 +57,14 @@ struct trace_record {
  */
 struct ports {
 	void *ctx;
-	int (*mem_read)(void *ctx, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,
-			unsigned n_buf);
-	int (*mem_write)(void *ctx, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,
-			 unsigned n_buf);
-	int (*mem_atomic)(void *ctx, const struct mem_vec *app, enum mem_atomic_op op, uint64_t operand,
-			  uint64_t compare, uint64_t *old);
-	void (*cq_notify)(void *ctx, uint32_t owner, uint32_t cqn, uint64_t channel, uint64_t token);
+	int (*mem_read)(void *ctx, const struct mem_vec *app, unsigned n_app,
+			const struct buf_vec *buf, unsigned n_buf);
+	int (*mem_write)(void *ctx, const struct mem_vec *app, unsigned n_app,
+			 const struct buf_vec *buf, unsigned n_buf);
+	int (*mem_atomic)(void *ctx, const struct mem_vec *app, enum mem_atomic_op op,
+			  uint64_t operand, uint64_t compare, uint64_t *old);
+	void (*cq_notify)(void *ctx, uint32_t owner, uint32_t cqn, uint64_t channel,
+			  uint64_t token);
 	void (*event)(void *ctx, const struct engine_event *ev);
 	void (*trace)(void *ctx, const struct trace_record *rec);
 };

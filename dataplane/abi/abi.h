@@ -23,28 +23,28 @@
 #define UROCE_ABI_VERSION 1u
 
 /* Limits of the contract; a device may advertise less. */
-#define UROCE_MAX_SGE        32u
-#define UROCE_MAX_INLINE     960u
-#define UROCE_MAX_QP_WR      16384u
-#define UROCE_MAX_CQE        1048576u
-#define UROCE_MAX_MSG        0x80000000u /* bytes: 2 GiB */
-#define UROCE_MAX_WORKERS    16u
-#define UROCE_CTX_QPS        16384u      /* QP slots (doorbells) in one context */
-#define UROCE_CACHE_LINE     64u
+#define UROCE_MAX_SGE     32u
+#define UROCE_MAX_INLINE  960u
+#define UROCE_MAX_QP_WR   16384u
+#define UROCE_MAX_CQE     1048576u
+#define UROCE_MAX_MSG     0x80000000u /* bytes: 2 GiB */
+#define UROCE_MAX_WORKERS 16u
+#define UROCE_CTX_QPS     16384u /* QP slots (doorbells) in one context */
+#define UROCE_CACHE_LINE  64u
 
 /* Work request opcodes in a WQE. */
-#define UROCE_WR_WRITE         0u
-#define UROCE_WR_WRITE_IMM     1u
-#define UROCE_WR_SEND          2u
-#define UROCE_WR_SEND_IMM      3u
-#define UROCE_WR_READ          4u
-#define UROCE_WR_CMP_SWAP      5u
-#define UROCE_WR_FETCH_ADD     6u
-#define UROCE_WR_LOCAL_INV     7u
-#define UROCE_WR_BIND_MW       8u
-#define UROCE_WR_SEND_INV      9u
-#define UROCE_WR_FLUSH         14u
-#define UROCE_WR_ATOMIC_WRITE  15u
+#define UROCE_WR_WRITE        0u
+#define UROCE_WR_WRITE_IMM    1u
+#define UROCE_WR_SEND         2u
+#define UROCE_WR_SEND_IMM     3u
+#define UROCE_WR_READ         4u
+#define UROCE_WR_CMP_SWAP     5u
+#define UROCE_WR_FETCH_ADD    6u
+#define UROCE_WR_LOCAL_INV    7u
+#define UROCE_WR_BIND_MW      8u
+#define UROCE_WR_SEND_INV     9u
+#define UROCE_WR_FLUSH        14u
+#define UROCE_WR_ATOMIC_WRITE 15u
 /* (the numbers of enum ibv_wr_opcode, so that the provider copies them) */
 
 /* WQE flags. */
@@ -60,11 +60,11 @@
  */
 struct uroce_wqe {
 	uint64_t wr_id;
-	uint8_t opcode;       /* UROCE_WR_* */
-	uint8_t flags;        /* UROCE_WQE_* */
+	uint8_t opcode; /* UROCE_WR_* */
+	uint8_t flags;  /* UROCE_WQE_* */
 	uint16_t num_sge;
-	uint32_t inline_len;  /* bytes, at most the QP's max_inline */
-	uint32_t imm;         /* immediate as the program gave it (big-endian), or rkey to invalidate */
+	uint32_t inline_len; /* bytes, at most the QP's max_inline */
+	uint32_t imm; /* immediate as the program gave it (big-endian), or rkey to invalidate */
 	uint32_t rkey;
 	uint64_t remote_addr;
 	uint64_t compare_add; /* CMP_SWAP: compare; FETCH_ADD: addend; ATOMIC_WRITE: the 8 bytes */
@@ -92,35 +92,35 @@ struct uroce_rqe {
 UROCE_ASSERT(sizeof(struct uroce_rqe) == 16, "an RQE header is 16 bytes");
 
 /* Completion status: the numbers of enum ibv_wc_status. */
-#define UROCE_WC_SUCCESS            0u
-#define UROCE_WC_LOC_LEN_ERR        1u
-#define UROCE_WC_LOC_QP_OP_ERR      2u
-#define UROCE_WC_LOC_PROT_ERR       4u
-#define UROCE_WC_WR_FLUSH_ERR       5u
-#define UROCE_WC_MW_BIND_ERR        6u
-#define UROCE_WC_BAD_RESP_ERR       7u
-#define UROCE_WC_LOC_ACCESS_ERR     8u
-#define UROCE_WC_REM_INV_REQ_ERR    9u
-#define UROCE_WC_REM_ACCESS_ERR     10u
-#define UROCE_WC_REM_OP_ERR         11u
-#define UROCE_WC_RETRY_EXC_ERR      12u
-#define UROCE_WC_RNR_RETRY_EXC_ERR  13u
-#define UROCE_WC_REM_ABORT_ERR      16u
-#define UROCE_WC_FATAL_ERR          19u
-#define UROCE_WC_GENERAL_ERR        21u
+#define UROCE_WC_SUCCESS           0u
+#define UROCE_WC_LOC_LEN_ERR       1u
+#define UROCE_WC_LOC_QP_OP_ERR     2u
+#define UROCE_WC_LOC_PROT_ERR      4u
+#define UROCE_WC_WR_FLUSH_ERR      5u
+#define UROCE_WC_MW_BIND_ERR       6u
+#define UROCE_WC_BAD_RESP_ERR      7u
+#define UROCE_WC_LOC_ACCESS_ERR    8u
+#define UROCE_WC_REM_INV_REQ_ERR   9u
+#define UROCE_WC_REM_ACCESS_ERR    10u
+#define UROCE_WC_REM_OP_ERR        11u
+#define UROCE_WC_RETRY_EXC_ERR     12u
+#define UROCE_WC_RNR_RETRY_EXC_ERR 13u
+#define UROCE_WC_REM_ABORT_ERR     16u
+#define UROCE_WC_FATAL_ERR         19u
+#define UROCE_WC_GENERAL_ERR       21u
 
 /* Completion opcode: the numbers of enum ibv_wc_opcode. */
-#define UROCE_WC_SEND           0u
-#define UROCE_WC_RDMA_WRITE     1u
-#define UROCE_WC_RDMA_READ      2u
-#define UROCE_WC_COMP_SWAP      3u
-#define UROCE_WC_FETCH_ADD      4u
-#define UROCE_WC_BIND_MW        5u
-#define UROCE_WC_LOCAL_INV      6u
-#define UROCE_WC_FLUSH          8u
-#define UROCE_WC_ATOMIC_WRITE   9u
-#define UROCE_WC_RECV           128u
-#define UROCE_WC_RECV_IMM       129u /* RECV_RDMA_WITH_IMM */
+#define UROCE_WC_SEND         0u
+#define UROCE_WC_RDMA_WRITE   1u
+#define UROCE_WC_RDMA_READ    2u
+#define UROCE_WC_COMP_SWAP    3u
+#define UROCE_WC_FETCH_ADD    4u
+#define UROCE_WC_BIND_MW      5u
+#define UROCE_WC_LOCAL_INV    6u
+#define UROCE_WC_FLUSH        8u
+#define UROCE_WC_ATOMIC_WRITE 9u
+#define UROCE_WC_RECV         128u
+#define UROCE_WC_RECV_IMM     129u /* RECV_RDMA_WITH_IMM */
 
 /* Completion flags: the bits of enum ibv_wc_flags. */
 #define UROCE_WC_GRH      0x01u
@@ -136,18 +136,19 @@ UROCE_ASSERT(sizeof(struct uroce_rqe) == 16, "an RQE header is 16 bytes");
 /* Completion queue entry. */
 struct uroce_cqe {
 	uint64_t wr_id;
-	uint64_t timestamp;  /* ns, the device's clock (CLOCK_MONOTONIC) */
+	uint64_t timestamp; /* ns, the device's clock (CLOCK_MONOTONIC) */
 	uint32_t qpn;
-	uint32_t qp_slot;    /* the QP's slot in its context: index for the provider's table */
+	uint32_t qp_slot; /* the QP's slot in its context: index for the provider's table */
 	uint32_t byte_len;
-	uint32_t imm;        /* immediate (big-endian) or invalidated rkey */
+	uint32_t imm; /* immediate (big-endian) or invalidated rkey */
 	uint32_t src_qp;
 	uint32_t vendor_err; /* UROCE_VERR_*: why, beyond the status */
-	uint32_t wqe_index;  /* free-running index of the WQE in its queue: frees it and all before */
-	uint8_t status;      /* UROCE_WC_* */
-	uint8_t opcode;      /* UROCE_WC_* */
-	uint8_t flags;       /* UROCE_WC_* */
-	uint8_t queue;       /* UROCE_CQE_* */
+	uint32_t
+		wqe_index; /* free-running index of the WQE in its queue: frees it and all before */
+	uint8_t status;    /* UROCE_WC_* */
+	uint8_t opcode;    /* UROCE_WC_* */
+	uint8_t flags;     /* UROCE_WC_* */
+	uint8_t queue;     /* UROCE_CQE_* */
 	uint16_t pkey_index;
 	uint8_t sl;
 	uint8_t reserved[9];
@@ -192,7 +193,7 @@ UROCE_ASSERT(sizeof(struct uroce_qp_page) == 320, "SQ and RQ rings and one line 
  */
 struct uroce_cq_page {
 	uint32_t arm;
-	uint32_t overrun;     /* set by the daemon when completions were lost: the CQ is in error */
+	uint32_t overrun; /* set by the daemon when completions were lost: the CQ is in error */
 	uint32_t reserved[14];
 };
 UROCE_ASSERT(sizeof(struct uroce_cq_page) == 64, "one line");
@@ -203,16 +204,16 @@ UROCE_ASSERT(sizeof(struct uroce_cq_page) == 64, "one line");
  * summary[s / 4096] (both atomic or, release), full fence, and if need_wakeup reads non-zero write
  * 8 bytes to the worker's eventfd. A doorbell is a hint; the truth is the ring's prod.
  */
-#define UROCE_UAR_PAGE 4096u
-#define UROCE_UAR_WORDS (UROCE_CTX_QPS / 64u)
+#define UROCE_UAR_PAGE    4096u
+#define UROCE_UAR_WORDS   (UROCE_CTX_QPS / 64u)
 #define UROCE_UAR_SUMMARY ((UROCE_UAR_WORDS + 63u) / 64u)
 
 struct uroce_uar {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t n_workers;
-	uint32_t fatal;       /* set by the daemon on an orderly exit: the device is gone */
-	uint64_t clock_ns;    /* coarse: refreshed while a worker is awake; for diagnosis only */
+	uint32_t fatal;    /* set by the daemon on an orderly exit: the device is gone */
+	uint64_t clock_ns; /* coarse: refreshed while a worker is awake; for diagnosis only */
 	uint32_t reserved[10];
 };
 UROCE_ASSERT(sizeof(struct uroce_uar) == 64, "one line");
@@ -228,17 +229,17 @@ UROCE_ASSERT(sizeof(struct uroce_uar_worker) <= UROCE_UAR_PAGE, "fits its page")
 UROCE_ASSERT(offsetof(struct uroce_uar_worker, summary) == 64, "summary has its own line");
 
 /* vendor_err of a CQE: the reason in one number (uroce's own; `uroce status` names them). */
-#define UROCE_VERR_NONE          0u
-#define UROCE_VERR_LKEY          1u  /* no such lkey, or another PD's */
-#define UROCE_VERR_LKEY_BOUNDS   2u
-#define UROCE_VERR_LKEY_ACCESS   3u
-#define UROCE_VERR_APP_MEMORY    4u  /* the process's memory could not be read or written */
-#define UROCE_VERR_WQE           5u  /* malformed WQE: opcode, SGE count, length */
-#define UROCE_VERR_WQE_CHANGED   6u  /* the WQE changed after it was posted */
-#define UROCE_VERR_NAK           7u
-#define UROCE_VERR_TIMEOUT       8u
-#define UROCE_VERR_RNR           9u
-#define UROCE_VERR_RECV_LEN      10u
-#define UROCE_VERR_NO_RD_ATOMIC  11u /* READ or atomic with max_rd_atomic 0 */
-#define UROCE_VERR_BAD_RESPONSE  12u
-#define UROCE_VERR_RKEY          13u /* invalidate: no such key */
+#define UROCE_VERR_NONE         0u
+#define UROCE_VERR_LKEY         1u /* no such lkey, or another PD's */
+#define UROCE_VERR_LKEY_BOUNDS  2u
+#define UROCE_VERR_LKEY_ACCESS  3u
+#define UROCE_VERR_APP_MEMORY   4u /* the process's memory could not be read or written */
+#define UROCE_VERR_WQE          5u /* malformed WQE: opcode, SGE count, length */
+#define UROCE_VERR_WQE_CHANGED  6u /* the WQE changed after it was posted */
+#define UROCE_VERR_NAK          7u
+#define UROCE_VERR_TIMEOUT      8u
+#define UROCE_VERR_RNR          9u
+#define UROCE_VERR_RECV_LEN     10u
+#define UROCE_VERR_NO_RD_ATOMIC 11u /* READ or atomic with max_rd_atomic 0 */
+#define UROCE_VERR_BAD_RESPONSE 12u
+#define UROCE_VERR_RKEY         13u /* invalidate: no such key */

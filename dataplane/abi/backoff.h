@@ -19,9 +19,9 @@
 enum uroce_backoff_step { UROCE_BACKOFF_PAUSE, UROCE_BACKOFF_YIELD, UROCE_BACKOFF_SLEEP };
 
 struct uroce_backoff {
-	uint32_t limit;      /* empty polls before a yield */
-	uint32_t empty;      /* empty polls since the last yield */
-	uint32_t shared;     /* the last yield let somebody else run */
+	uint32_t limit;  /* empty polls before a yield */
+	uint32_t empty;  /* empty polls since the last yield */
+	uint32_t shared; /* the last yield let somebody else run */
 	uint32_t reserved;
 	uint64_t idle_since; /* 0: not idle */
 };
@@ -42,7 +42,8 @@ static inline void uroce_backoff_busy(struct uroce_backoff *b)
 	b->idle_since = 0;
 }
 
-/* A poll found nothing: true when the caller should now read the clock and ask uroce_backoff_next. */
+/* A poll found nothing: true when the caller should now read the clock and ask uroce_backoff_next.
+ */
 static inline int uroce_backoff_due(struct uroce_backoff *b)
 {
 	return ++b->empty >= b->limit || !b->idle_since;

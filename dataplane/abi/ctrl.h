@@ -51,7 +51,7 @@ enum uroce_ctrl_op {
 	UROCE_OP_ADMIN_HELLO = 256,
 	UROCE_OP_ADMIN_STATUS, /* reply: a memfd with JSON text */
 	UROCE_OP_ADMIN_STOP,
-	UROCE_OP_ADMIN_FAULT,  /* reply: a memfd with JSON text */
+	UROCE_OP_ADMIN_FAULT, /* reply: a memfd with JSON text */
 };
 
 struct uroce_req {
@@ -66,10 +66,11 @@ struct uroce_rep {
 	uint32_t n_fds;
 };
 
-/* HELLO. Reply fds: [0] UAR memfd, [1] async-event socket (read end), [2 + w] eventfd of worker w. */
+/* HELLO. Reply fds: [0] UAR memfd, [1] async-event socket (read end), [2 + w] eventfd of worker w.
+ */
 struct uroce_hello {
 	uint32_t magic;
-	uint32_t version;   /* UROCE_ABI_VERSION of the provider; EPROTO when the daemon's differs */
+	uint32_t version; /* UROCE_ABI_VERSION of the provider; EPROTO when the daemon's differs */
 	char device[UROCE_DEV_NAME_MAX];
 	uint64_t probe_addr; /* an 8-byte variable of the client, for PROBE_MEMORY */
 	uint32_t client_pid; /* as the client sees itself; the daemon believes SO_PEERCRED */
@@ -82,9 +83,10 @@ struct uroce_hello_rep {
 	uint32_t version;
 	uint32_t n_workers;
 	uint32_t uar_size;
-	uint32_t daemon_pid;   /* as the client's pid namespace sees it, 0 if it cannot: PR_SET_PTRACER */
-	uint32_t memory_err;   /* 0, or the errno with which the daemon could not reach memory */
-	uint64_t boot_id;      /* differs for every start of a daemon */
+	uint32_t daemon_pid; /* as the client's pid namespace sees it, 0 if it cannot:
+				PR_SET_PTRACER */
+	uint32_t memory_err; /* 0, or the errno with which the daemon could not reach memory */
+	uint64_t boot_id;    /* differs for every start of a daemon */
 	char daemon_version[32];
 };
 
@@ -128,9 +130,9 @@ struct uroce_destroy_rep {
 struct uroce_reg_mr {
 	uint32_t pd;
 	uint32_t access;
-	uint64_t addr;   /* where the memory is in the process */
+	uint64_t addr; /* where the memory is in the process */
 	uint64_t length;
-	uint64_t iova;   /* the address that WRs use */
+	uint64_t iova; /* the address that WRs use */
 	uint64_t map_offset;
 };
 
@@ -143,15 +145,15 @@ struct uroce_reg_mr_rep {
 /* CREATE_CHANNEL: reply fds [0] the program's read end, [1] a write end for re-queued tokens. */
 
 struct uroce_create_cq {
-	uint32_t cqe;      /* at least this many */
-	uint32_t channel;  /* handle, 0: none */
-	uint64_t token;    /* 8 bytes the daemon sends on the channel: the ibv_cq's address */
+	uint32_t cqe;     /* at least this many */
+	uint32_t channel; /* handle, 0: none */
+	uint64_t token;   /* 8 bytes the daemon sends on the channel: the ibv_cq's address */
 };
 
 struct uroce_create_cq_rep { /* fd [0]: the CQ's memory */
 	uint32_t handle;
-	uint32_t depth;      /* a power of two */
-	uint32_t n_subs;     /* one a worker */
+	uint32_t depth;  /* a power of two */
+	uint32_t n_subs; /* one a worker */
 	uint32_t sub_off;
 	uint64_t sub_stride;
 	uint64_t size;
@@ -162,18 +164,19 @@ struct uroce_qp_cap {
 };
 
 struct uroce_create_qp {
-	uint32_t type;     /* the numbers of enum ibv_qp_type: RC 2, UC 3, UD 4, XRC send 9, receive 10 */
+	uint32_t type; /* the numbers of enum ibv_qp_type: RC 2, UC 3, UD 4, XRC send 9, receive 10
+			*/
 	uint32_t pd, send_cq, recv_cq, srq;
 	uint32_t sq_sig_all;
 	struct uroce_qp_cap cap;
-	uint32_t xrcd;     /* XRC receive */
-	uint64_t token;    /* element of this QP's async events: the ibv_qp's address */
+	uint32_t xrcd;  /* XRC receive */
+	uint64_t token; /* element of this QP's async events: the ibv_qp's address */
 };
 
 struct uroce_create_qp_rep { /* fd [0]: the QP's memory, struct uroce_qp_page at 0 */
 	uint32_t handle;
 	uint32_t qpn;
-	uint32_t slot;       /* doorbell slot in the context */
+	uint32_t slot; /* doorbell slot in the context */
 	uint32_t worker;
 	struct uroce_qp_cap cap;
 	uint32_t sq_depth, rq_depth;   /* powers of two, 0: no such queue */
@@ -208,8 +211,8 @@ struct uroce_qp_attr {
 };
 
 /*
- * MODIFY_QP to RESET: the daemon forgets both queues and starts again at index 0; the provider sets its
- * indices and the published prod of SQ and RQ to 0 and purges the QP's CQEs before it returns.
+ * MODIFY_QP to RESET: the daemon forgets both queues and starts again at index 0; the provider sets
+ * its indices and the published prod of SQ and RQ to 0 and purges the QP's CQEs before it returns.
  */
 struct uroce_modify_qp {
 	uint32_t handle;
@@ -228,9 +231,9 @@ struct uroce_create_ah {
 };
 
 /*
- * CREATE_SRQ. Type 0 basic, 1 XRC (then xrcd and cq are read). The SRQ's memory is a struct uroce_ring and
- * the slots (struct uroce_rqe and its SGEs) at slots_off. A receive leaves its slot when it is taken: the
- * provider's room is depth - (prod - cons) of the ring.
+ * CREATE_SRQ. Type 0 basic, 1 XRC (then xrcd and cq are read). The SRQ's memory is a struct
+ * uroce_ring and the slots (struct uroce_rqe and its SGEs) at slots_off. A receive leaves its slot
+ * when it is taken: the provider's room is depth - (prod - cons) of the ring.
  */
 struct uroce_create_srq {
 	uint32_t pd, type, xrcd, cq;
@@ -248,7 +251,8 @@ struct uroce_create_srq_rep { /* fd [0]: the SRQ's memory */
 	uint64_t size;
 };
 
-/* MODIFY_SRQ arms the limit event (resizing answers EOPNOTSUPP); QUERY_SRQ: reply is the same struct. */
+/* MODIFY_SRQ arms the limit event (resizing answers EOPNOTSUPP); QUERY_SRQ: reply is the same
+ * struct. */
 struct uroce_srq_attr {
 	uint32_t handle;
 	uint32_t max_wr, max_sge, limit;
@@ -261,7 +265,8 @@ struct uroce_mcast {
 	uint8_t mgid[16];
 };
 
-/* REREG_MR: what bits (enum ibv_rereg_mr_flags: 1 translation, 2 PD, 4 access) of flags change. Reply as REG_MR. */
+/* REREG_MR: what bits (enum ibv_rereg_mr_flags: 1 translation, 2 PD, 4 access) of flags change.
+ * Reply as REG_MR. */
 struct uroce_rereg_mr {
 	uint32_t handle;
 	uint32_t flags;
@@ -279,9 +284,9 @@ struct uroce_alloc_mw_rep {
 };
 
 /*
- * BIND_MW in a WQE (UROCE_WR_BIND_MW): rkey the new key, imm the window's present key, remote_addr and
- * compare_add address and length, swap lkey of the MR and above it the access flags (length 0 unbinds a
- * type 1 window). LOCAL_INV: imm the key.
+ * BIND_MW in a WQE (UROCE_WR_BIND_MW): rkey the new key, imm the window's present key, remote_addr
+ * and compare_add address and length, swap lkey of the MR and above it the access flags (length 0
+ * unbinds a type 1 window). LOCAL_INV: imm the key.
  */
 
 /* RESIZE_CQ: entries not yet polled move along. The reply and its fd replace those of CREATE_CQ. */
@@ -296,7 +301,8 @@ struct uroce_create_xrcd {
 	uint32_t reserved;
 };
 
-/* OPEN_QP: another handle for the XRC target QP of that number. The reply is that of CREATE_QP, no fd. */
+/* OPEN_QP: another handle for the XRC target QP of that number. The reply is that of CREATE_QP, no
+ * fd. */
 struct uroce_open_qp {
 	uint32_t qpn;
 	uint32_t xrcd;

@@ -65,8 +65,9 @@ static bool comp_advance(struct engine *e, struct qp *qp, psn_t to)
 }
 
 /*
- * Something at una is missing: go back there. Once for each place, since all that was in flight tells
- * of the same loss; unless a round trip later there is news that what was sent again got lost too.
+ * Something at una is missing: go back there. Once for each place, since all that was in flight
+ * tells of the same loss; unless a round trip later there is news that what was sent again got lost
+ * too.
  */
 static void comp_go_back(struct engine *e, struct qp *qp, enum counter why, bool is_news)
 {
@@ -224,7 +225,8 @@ static void comp_data(struct engine *e, struct qp *qp, const struct packet *pk, 
 	struct send_rec *rec;
 
 	if (!comp_advance(e, qp, psn_make(pk->psn))) {
-		/* PSNs that run backwards: the answers have started anew, and without the one due. */
+		/* PSNs that run backwards: the answers have started anew, and without the one due.
+		 */
 		bool is_news = psn_diff(psn_make(pk->psn), r->resp_psn) <= 0;
 
 		r->resp_psn = psn_make(pk->psn);
@@ -232,8 +234,7 @@ static void comp_data(struct engine *e, struct qp *qp, const struct packet *pk, 
 		return;
 	}
 	rec = qp_rec(qp, r->una);
-	if (!psn_within(psn_make(pk->psn), rec->psn, rec->n_psn) ||
-	    !comp_answers(rec, op)) {
+	if (!psn_within(psn_make(pk->psn), rec->psn, rec->n_psn) || !comp_answers(rec, op)) {
 		engine_count(e, CNT_DROP_RESP_SEQ, 1);
 		return;
 	}
@@ -254,7 +255,8 @@ void completer_rx(struct engine *e, struct qp *qp, const struct packet *pk)
 		engine_count(e, CNT_DROP_QP_STATE, 1);
 		return;
 	}
-	/* Answers to what is acknowledged already, or was never sent: ghosts (IBA vol. 1, 9.7.5.1). */
+	/* Answers to what is acknowledged already, or was never sent: ghosts (IBA vol. 1, 9.7.5.1).
+	 */
 	if (psn_dist(r->una_psn, psn_make(pk->psn)) >= psn_dist(r->una_psn, r->sent_psn)) {
 		engine_count(e, CNT_DROP_GHOST, 1);
 		return;

@@ -13,10 +13,10 @@
 #include "dataplane/transport/qp.h"
 #include "dataplane/transport/timer.h"
 
-#define ENGINE_WINDOW  512u  /* packets in flight per QP, unless configured */
-#define ENGINE_BURST   32u   /* packets of one QP in a row; also frames gathered in one call */
+#define ENGINE_WINDOW   512u /* packets in flight per QP, unless configured */
+#define ENGINE_BURST    32u  /* packets of one QP in a row; also frames gathered in one call */
 #define ENGINE_CWND_MIN 16u  /* packets in flight however much is lost */
-#define ACKREQ_EVERY   64u   /* packets inside a long message */
+#define ACKREQ_EVERY    64u  /* packets inside a long message */
 
 struct engine {
 	struct engine_conf conf;
@@ -46,12 +46,12 @@ static inline void engine_trace(struct engine *e, enum trace_kind kind, const st
 				uint8_t opcode, uint32_t psn, uint32_t arg)
 {
 	if (e->ports.trace)
-		e->ports.trace(e->ports.ctx, &(struct trace_record){ .now = e->now,
-								     .qpn = qp ? qp->qpn : 0,
-								     .psn = psn,
-								     .arg = arg,
-								     .kind = (uint8_t)kind,
-								     .opcode = opcode });
+		e->ports.trace(e->ports.ctx, &(struct trace_record) { .now = e->now,
+								      .qpn = qp ? qp->qpn : 0,
+								      .psn = psn,
+								      .arg = arg,
+								      .kind = (uint8_t)kind,
+								      .opcode = opcode });
 }
 
 /* sched.c: QPs that may have something to send, served round robin. */
@@ -105,10 +105,10 @@ enum resp_verdict {
 	RESP_BAD_REQUEST,
 	RESP_BAD_ACCESS,
 	RESP_OP_ERROR,
-	RESP_RECV_SHORT,   /* a bad request whose receive has already completed in error */
-	RESP_RECV_BROKEN,  /* an operational error of the same kind */
+	RESP_RECV_SHORT,  /* a bad request whose receive has already completed in error */
+	RESP_RECV_BROKEN, /* an operational error of the same kind */
 	RESP_DROP_REPLAY,
-	RESP_HANDLED,      /* the QP is in ERR already; nothing more to do */
+	RESP_HANDLED, /* the QP is in ERR already; nothing more to do */
 	RESP_N_VERDICTS
 };
 void responder_rx(struct engine *e, struct qp *qp, const struct packet *pk);
@@ -148,16 +148,16 @@ int sge_map(struct engine *e, uint32_t pd, const struct uroce_sge *sge, unsigned
 uint64_t sge_total(const struct uroce_sge *sge, unsigned n);
 
 /* AETH syndromes (IBA vol. 1, 9.7.5.1 and table "AETH syndrome field"). */
-#define AETH_TYPE(s)        ((s) >> 5)
-#define AETH_ACK            0u
-#define AETH_RNR            1u
-#define AETH_NAK            3u
-#define AETH_ACK_UNLIMITED  0x1fu /* credit count "invalid": no end-to-end flow control */
-#define AETH_RNR_CODE(t)    (0x20u | (t))
-#define AETH_NAK_SEQ        0x60u
-#define AETH_NAK_INV_REQ    0x61u
-#define AETH_NAK_ACCESS     0x62u
-#define AETH_NAK_OP         0x63u
+#define AETH_TYPE(s)       ((s) >> 5)
+#define AETH_ACK           0u
+#define AETH_RNR           1u
+#define AETH_NAK           3u
+#define AETH_ACK_UNLIMITED 0x1fu /* credit count "invalid": no end-to-end flow control */
+#define AETH_RNR_CODE(t)   (0x20u | (t))
+#define AETH_NAK_SEQ       0x60u
+#define AETH_NAK_INV_REQ   0x61u
+#define AETH_NAK_ACCESS    0x62u
+#define AETH_NAK_OP        0x63u
 
 static inline uint32_t packets_of(uint64_t len, uint32_t mtu)
 {

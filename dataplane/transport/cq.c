@@ -21,7 +21,7 @@ int cq_add(struct engine *e, const struct cmd_cq_add *cmd)
 		return -EEXIST;
 	if (!cmd->depth || (cmd->depth & (cmd->depth - 1)))
 		return -EINVAL;
-	*cq = (struct cq){
+	*cq = (struct cq) {
 		.cqn = cmd->cqn,
 		.depth = cmd->depth,
 		.owner = cmd->owner,
@@ -53,10 +53,10 @@ static void cq_overrun(struct engine *e, struct cq *cq)
 	cq->is_overrun = true;
 	__atomic_store_n(&cq->page->overrun, 1, __ATOMIC_RELAXED);
 	engine_count(e, CNT_CQ_OVERRUN, 1);
-	e->ports.event(e->ports.ctx, &(struct engine_event){ .element = cq->token,
-							     .owner = cq->owner,
-							     .type = UROCE_EVENT_CQ_ERR,
-							     .qpn = cq->cqn });
+	e->ports.event(e->ports.ctx, &(struct engine_event) { .element = cq->token,
+							      .owner = cq->owner,
+							      .type = UROCE_EVENT_CQ_ERR,
+							      .qpn = cq->cqn });
 }
 
 bool cq_push(struct engine *e, struct cq *cq, const struct uroce_cqe *cqe, bool solicited)
@@ -87,7 +87,8 @@ void cq_notify_dirty(struct engine *e)
 		cq->is_dirty = false;
 		if (cq->channel && uroce_cq_fire(cq->page, cq->has_solicited)) {
 			cq->events_sent++;
-			e->ports.cq_notify(e->ports.ctx, cq->owner, cq->cqn, cq->channel, cq->token);
+			e->ports.cq_notify(e->ports.ctx, cq->owner, cq->cqn, cq->channel,
+					   cq->token);
 		}
 		cq->has_solicited = false;
 	}

@@ -10,9 +10,9 @@
 struct cq {
 	uint32_t cqn;
 	uint32_t depth;
-	uint32_t prod;      /* ours; the page only gets a copy */
+	uint32_t prod; /* ours; the page only gets a copy */
 	uint32_t owner;
-	uint32_t users;     /* queues of QPs that complete here */
+	uint32_t users; /* queues of QPs that complete here */
 	uint32_t events_sent;
 	bool is_live;
 	bool is_overrun;

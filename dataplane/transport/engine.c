@@ -13,8 +13,9 @@ size_t engine_size(const struct engine_conf *c)
 {
 	return ALIGN64(sizeof(struct engine)) + ALIGN64(c->max_mr * sizeof(struct mr)) +
 	       ALIGN64(c->max_cq * sizeof(struct cq)) + ALIGN64(c->max_qp * sizeof(struct qp *)) +
-	       ALIGN64(c->max_qp * sizeof(struct timer *)) + ALIGN64(c->max_srq * sizeof(struct srq)) +
-	       ALIGN64(c->max_ah * sizeof(struct ah)) + ALIGN64(c->max_mcast * sizeof(struct mcast));
+	       ALIGN64(c->max_qp * sizeof(struct timer *)) +
+	       ALIGN64(c->max_srq * sizeof(struct srq)) + ALIGN64(c->max_ah * sizeof(struct ah)) +
+	       ALIGN64(c->max_mcast * sizeof(struct mcast));
 }
 
 /* The arena is zeroed memory (its untouched pages cost nothing). */
@@ -73,7 +74,8 @@ static const enum counter drop_counter[PACKET_N_VERDICTS] = {
 };
 /* clang-format on */
 
-static void engine_drop(struct engine *e, const struct packet *pk, const struct qp *qp, enum counter c)
+static void engine_drop(struct engine *e, const struct packet *pk, const struct qp *qp,
+			enum counter c)
 {
 	engine_count(e, c, 1);
 	engine_trace(e, TRACE_DROP, qp, pk->opcode, pk->psn, c);
@@ -280,7 +282,7 @@ int engine_qp_info(const struct engine *e, uint32_t qpn, struct engine_qp_info *
 
 	if (!qp)
 		return -ENOENT;
-	*info = (struct engine_qp_info){
+	*info = (struct engine_qp_info) {
 		.state = qp->state,
 		.type = qp->type,
 		.dest_qpn = qp->attr.dest_qp_num,

@@ -23,7 +23,7 @@ int mr_add(struct mr_table *t, const struct cmd_mr_add *cmd)
 		return -EEXIST;
 	if (cmd->iova + cmd->length < cmd->iova || cmd->addr + cmd->length < cmd->addr)
 		return -EINVAL;
-	*mr = (struct mr){
+	*mr = (struct mr) {
 		.key = cmd->key,
 		.pd = cmd->pd,
 		.access = cmd->access,
@@ -60,7 +60,7 @@ static enum mr_verdict mr_check(const struct mr *mr, uint32_t pd, uint32_t acces
 	off = va - mr->iova;
 	if (va < mr->iova || off > mr->length || len > mr->length - off)
 		return MR_BOUNDS;
-	*out = (struct mem_vec){ .addr = mr->addr + off, .region = mr->region, .len = len };
+	*out = (struct mem_vec) { .addr = mr->addr + off, .region = mr->region, .len = len };
 	return MR_OK;
 }
 

@@ -15,13 +15,13 @@ struct mr {
 	uint32_t pd;
 	uint32_t access;
 	bool is_live;
-	bool is_bound;      /* window */
+	bool is_bound; /* window */
 	enum mr_kind kind;
 	uint32_t parent;    /* window: slot of its region */
 	uint32_t qpn;       /* type 2 window: whose it is */
 	uint32_t n_windows; /* region: windows bound to it */
 	uint64_t iova, length;
-	uint64_t addr;   /* of iova, in the process */
+	uint64_t addr; /* of iova, in the process */
 	uint64_t region;
 };
 

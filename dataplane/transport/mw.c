@@ -25,7 +25,7 @@ int mw_add(struct mr_table *t, const struct cmd_mw_add *cmd)
 		return -EEXIST;
 	if (cmd->type != 1 && cmd->type != 2)
 		return -EINVAL;
-	*w = (struct mr){
+	*w = (struct mr) {
 		.key = cmd->key,
 		.pd = cmd->pd,
 		.is_live = true,

@@ -12,8 +12,9 @@ static int place_map(struct engine *e, const struct place *b, struct mem_vec *ve
 
 	switch (b->kind) {
 	case PLACE_WRITE:
-		return mr_remote_access(&e->mr, qp, qp->pd, qp->resp.rkey, UROCE_ACCESS_REMOTE_WRITE,
-				 qp->resp.va + b->off, b->len, vec) == MR_OK
+		return mr_remote_access(&e->mr, qp, qp->pd, qp->resp.rkey,
+					UROCE_ACCESS_REMOTE_WRITE, qp->resp.va + b->off, b->len,
+					vec) == MR_OK
 			       ? 1
 			       : -(int)UROCE_VERR_LKEY;
 	case PLACE_RECV:
@@ -21,10 +22,11 @@ static int place_map(struct engine *e, const struct place *b, struct mem_vec *ve
 			       UROCE_ACCESS_LOCAL_WRITE, b->off, b->len, vec);
 	case PLACE_READ:
 		rec = qp_rec(qp, qp->req.una);
-		__builtin_memcpy(sge,
-				 qp->sq + (size_t)(qp->req.una & (qp->sq_depth - 1)) * qp->sq_stride +
-					 sizeof(struct uroce_wqe),
-				 rec->num_sge * sizeof(sge[0]));
+		__builtin_memcpy(
+			sge,
+			qp->sq + (size_t)(qp->req.una & (qp->sq_depth - 1)) * qp->sq_stride +
+				sizeof(struct uroce_wqe),
+			rec->num_sge * sizeof(sge[0]));
 		return sge_map(e, qp->pd, sge, rec->num_sge, UROCE_ACCESS_LOCAL_WRITE, b->off,
 			       b->len, vec);
 	}
@@ -100,7 +102,7 @@ bool place_add(struct engine *e, struct qp *qp, enum place_kind kind, uint64_t o
 		b->n = 0;
 	}
 	for (uint32_t i = 0; i < pk->n_segs; i++)
-		b->buf[b->n++] = (struct buf_vec){ pk->seg[i].base, pk->seg[i].len };
+		b->buf[b->n++] = (struct buf_vec) { pk->seg[i].base, pk->seg[i].len };
 	b->len += pk->payload_len;
 	return true;
 }

@@ -27,7 +27,7 @@ enum place_kind {
 struct place {
 	struct qp *qp; /* NULL: empty */
 	enum place_kind kind;
-	psn_t psn;     /* of its first packet */
+	psn_t psn; /* of its first packet */
 	uint64_t off, len;
 	unsigned n;
 	struct buf_vec buf[PLACE_BUFS];

@@ -13,7 +13,7 @@ typedef struct {
 
 static inline psn_t psn_make(uint32_t v)
 {
-	return (psn_t){ v & PSN_MASK };
+	return (psn_t) { v & PSN_MASK };
 }
 
 static inline psn_t psn_add(psn_t a, uint32_t n)

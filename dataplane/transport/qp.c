@@ -131,10 +131,10 @@ void qp_set_state(struct engine *e, struct qp *qp, enum uroce_qps next)
 void qp_event(struct engine *e, struct qp *qp, uint32_t type)
 {
 	qp->events_sent++;
-	e->ports.event(e->ports.ctx, &(struct engine_event){ .element = qp->token,
-							     .owner = qp->owner,
-							     .type = type,
-							     .qpn = qp->qpn });
+	e->ports.event(e->ports.ctx, &(struct engine_event) { .element = qp->token,
+							      .owner = qp->owner,
+							      .type = type,
+							      .qpn = qp->qpn });
 }
 
 /* A completion was lost or the ring is broken: the QP cannot go on. Done when the entry ends. */
@@ -226,7 +226,7 @@ static void flush_sq(struct engine *e, struct qp *qp)
 	if (n < 0)
 		engine_count(e, CNT_BAD_RING, 1);
 	for (; n > 0; n--) {
-		*qp_rec(qp, r->tail) = (struct send_rec){ .wr_id = wqe_peek_wr_id(qp, r->tail) };
+		*qp_rec(qp, r->tail) = (struct send_rec) { .wr_id = wqe_peek_wr_id(qp, r->tail) };
 		qp_complete_send(e, qp, r->tail++, UROCE_WC_WR_FLUSH_ERR, UROCE_VERR_NONE);
 	}
 	r->una = r->cur = r->tail;
@@ -252,7 +252,8 @@ static void fill_and_push(struct engine *e, struct qp *qp, struct cq *cq, struct
 		qp_doom(e, qp);
 }
 
-void qp_complete_send(struct engine *e, struct qp *qp, uint32_t index, uint8_t status, uint32_t verr)
+void qp_complete_send(struct engine *e, struct qp *qp, uint32_t index, uint8_t status,
+		      uint32_t verr)
 {
 	struct send_rec *rec = qp_rec(qp, index);
 	struct uroce_cqe cqe = {

@@ -16,18 +16,18 @@
 /* A WQE that was taken from the SQ: what retransmission needs besides the slot's SGEs. */
 struct send_rec {
 	uint64_t wr_id;
-	uint64_t va;       /* UD: remote QPN, and above it the AH */
+	uint64_t va; /* UD: remote QPN, and above it the AH */
 	uint64_t compare, swap_add;
 	uint32_t len;
-	psn_t psn;       /* of its first packet */
-	uint32_t n_psn;  /* PSNs it uses: packets sent, or READ responses expected */
-	uint32_t rkey;     /* UD: Q_Key */
+	psn_t psn;      /* of its first packet */
+	uint32_t n_psn; /* PSNs it uses: packets sent, or READ responses expected */
+	uint32_t rkey;  /* UD: Q_Key */
 	uint32_t imm;
-	uint8_t op;      /* UROCE_WR_* */
-	uint8_t flags;   /* UROCE_WQE_* */
+	uint8_t op;    /* UROCE_WR_* */
+	uint8_t flags; /* UROCE_WQE_* */
 	uint8_t num_sge;
-	uint8_t status;  /* a local error found before it was sent */
-	bool is_done;    /* a local operation that was carried out */
+	uint8_t status; /* a local error found before it was sent */
+	bool is_done;   /* a local operation that was carried out */
 	uint32_t verr;
 };
 
@@ -36,33 +36,33 @@ struct send_rec {
  * send next is packet cur_pkt of WQE cur, or the first of a WQE not yet taken when cur == tail.
  */
 struct qp_req {
-	uint32_t una;      /* oldest WQE not completed */
+	uint32_t una; /* oldest WQE not completed */
 	uint32_t cur;
 	uint32_t cur_pkt;
-	uint32_t tail;     /* WQEs taken */
-	psn_t una_psn;     /* oldest PSN not acknowledged */
-	psn_t nxt_psn;     /* of the packet to send next */
-	psn_t sent_psn;    /* one past the highest PSN ever sent */
-	psn_t asg_psn;     /* one past the highest PSN given to a WQE */
-	uint32_t rd_atomic;   /* READ and atomic requests sent and not answered */
-	uint32_t rd_psns;     /* PSNs of READ responses outstanding; no request packets fly for them */
+	uint32_t tail;      /* WQEs taken */
+	psn_t una_psn;      /* oldest PSN not acknowledged */
+	psn_t nxt_psn;      /* of the packet to send next */
+	psn_t sent_psn;     /* one past the highest PSN ever sent */
+	psn_t asg_psn;      /* one past the highest PSN given to a WQE */
+	uint32_t rd_atomic; /* READ and atomic requests sent and not answered */
+	uint32_t rd_psns; /* PSNs of READ responses outstanding; no request packets fly for them */
 	uint32_t since_ackreq;
 	uint8_t retry_left, rnr_left;
 	bool is_rnr_waiting;
-	bool is_rewound;   /* went back to rewound_psn at rewound_at on a NAK; once is enough */
+	bool is_rewound; /* went back to rewound_psn at rewound_at on a NAK; once is enough */
 	psn_t rewound_psn;
 	uint64_t rewound_at;
-	psn_t resp_psn;    /* of the last response that came too early */
-	uint32_t cwnd;     /* packets that may fly: shrinks with loss, grows with success */
+	psn_t resp_psn; /* of the last response that came too early */
+	uint32_t cwnd;  /* packets that may fly: shrinks with loss, grows with success */
 	uint32_t cwnd_acked;
-	uint64_t ack_at;   /* the local ACK timeout; TIMER_NEVER: none runs */
-	bool is_timing;    /* it has been started for what is unacknowledged now */
+	uint64_t ack_at; /* the local ACK timeout; TIMER_NEVER: none runs */
+	bool is_timing;  /* it has been started for what is unacknowledged now */
 	bool is_probe_sent;
 	bool is_rtt_timed; /* a packet that asked for an ACK is being timed */
 	psn_t rtt_psn;
 	uint64_t rtt_at;
-	uint64_t srtt;     /* smoothed round trip, ns; 0: not known */
-	bool is_failing;   /* WQE fail_at has a local error: complete it when all before are done */
+	uint64_t srtt;   /* smoothed round trip, ns; 0: not known */
+	bool is_failing; /* WQE fail_at has a local error: complete it when all before are done */
 	uint32_t fail_at;
 	bool is_drain_told;
 };
@@ -73,16 +73,16 @@ enum resp_kind { RESP_ACK, RESP_NAK, RESP_READ, RESP_ATOMIC };
 struct resp_item {
 	uint8_t kind;
 	uint8_t syndrome;
-	uint8_t opcode;    /* ATOMIC: of the answer */
-	bool is_started;   /* READ: the FIRST is out */
-	bool is_replay;    /* of a duplicate request */
+	uint8_t opcode;  /* ATOMIC: of the answer */
+	bool is_started; /* READ: the FIRST is out */
+	bool is_replay;  /* of a duplicate request */
 	uint32_t msn;
-	psn_t psn;         /* of the next packet of this answer */
-	uint32_t left;     /* PSNs left */
-	uint64_t va;       /* READ: of the next byte; ATOMIC: the result */
+	psn_t psn;     /* of the next packet of this answer */
+	uint32_t left; /* PSNs left */
+	uint64_t va;   /* READ: of the next byte; ATOMIC: the result */
 	uint32_t rkey;
-	uint32_t pd;       /* READ: the domain it was judged in */
-	uint32_t len;      /* bytes left */
+	uint32_t pd;  /* READ: the domain it was judged in */
+	uint32_t len; /* bytes left */
 };
 
 /* Saved results of atomics, to answer duplicates (IBA vol. 1, 9.4.5: as deep as the IRD). */
@@ -97,7 +97,7 @@ struct resp_saved {
 /* A receive WQE, copied out of the RQ. */
 struct recv_wqe {
 	uint64_t wr_id;
-	uint64_t room;     /* bytes */
+	uint64_t room; /* bytes */
 	uint32_t index;
 	uint32_t num_sge;
 	struct uroce_sge sge[UROCE_MAX_SGE];
@@ -108,14 +108,15 @@ enum resp_msg { MSG_NONE, MSG_SEND, MSG_WRITE };
 struct qp_resp {
 	psn_t epsn;
 	uint32_t msn;
-	uint32_t rq_tail;      /* RQEs taken */
-	enum resp_msg msg;     /* the message we are inside of */
-	bool is_nak_sent;      /* a NAK for epsn is out: quiet until epsn arrives, or the peer restarts */
-	psn_t early_psn;       /* of the last packet that came too early */
+	uint32_t rq_tail;  /* RQEs taken */
+	enum resp_msg msg; /* the message we are inside of */
+	bool is_nak_sent;  /* a NAK for epsn is out: quiet until epsn arrives, or the peer restarts
+			    */
+	psn_t early_psn;   /* of the last packet that came too early */
 	bool has_rqe;
 	bool is_comm_est_told;
-	uint32_t msg_len;      /* bytes of it so far */
-	uint64_t va;           /* WRITE: of its first byte */
+	uint32_t msg_len; /* bytes of it so far */
+	uint64_t va;      /* WRITE: of its first byte */
 	uint32_t rkey;
 	uint32_t dma_len;
 	struct recv_wqe rqe;
@@ -129,8 +130,8 @@ struct qp {
 	uint32_t qpn, type, pd, owner, slot;
 	enum uroce_qps state;
 	bool is_sig_all;
-	bool is_queued;        /* on the scheduler's list */
-	bool is_doomed;        /* a completion was lost: goes to ERR at the end of this entry */
+	bool is_queued; /* on the scheduler's list */
+	bool is_doomed; /* a completion was lost: goes to ERR at the end of this entry */
 	struct qp *next_queued;
 	uint64_t token;
 	uint32_t events_sent;
@@ -138,12 +139,12 @@ struct qp {
 	struct uroce_qp_page *page;
 	uint8_t *sq, *rq;
 	struct cq *send_cq, *recv_cq;
-	struct srq *srq;       /* NULL: its own RQ */
+	struct srq *srq; /* NULL: its own RQ */
 	struct uroce_qp_attr attr;
 	struct net_path path;
 	struct net_template tmpl;
-	uint32_t mtu;          /* bytes */
-	struct timer timer;    /* ACK timeout, or the RNR wait */
+	uint32_t mtu;       /* bytes */
+	struct timer timer; /* ACK timeout, or the RNR wait */
 	struct qp_req req;
 	struct qp_resp resp;
 	struct send_rec rec[]; /* sq_depth of them */
@@ -193,5 +194,6 @@ int qp_query(struct engine *e, uint32_t qpn, struct uroce_qp_attr *attr);
 int qp_check_transition(uint32_t type, enum uroce_qps cur, enum uroce_qps next, uint32_t mask);
 
 /* Completions of both queues; the CQE's common fields are filled here. */
-void qp_complete_send(struct engine *e, struct qp *qp, uint32_t index, uint8_t status, uint32_t verr);
+void qp_complete_send(struct engine *e, struct qp *qp, uint32_t index, uint8_t status,
+		      uint32_t verr);
 void qp_complete_recv(struct engine *e, struct qp *qp, struct uroce_cqe *cqe, bool solicited);

@@ -35,10 +35,13 @@ struct transition {
 };
 
 /*
- * Columns: RC, UC, UD. Transitions to RESET and ERR take no attributes and are legal from everywhere,
- * but for RESET to ERR.
+ * Columns: RC, UC, UD. Transitions to RESET and ERR take no attributes and are legal from
+ * everywhere, but for RESET to ERR.
  */
-#define T(r, o) { 1, (r), (o) }
+#define T(r, o)             \
+	{                   \
+		1, (r), (o) \
+	}
 /* clang-format off */
 static const struct transition table[UROCE_N_QPS][UROCE_N_QPS][3] = {
 	[UROCE_QPS_RESET][UROCE_QPS_INIT] = {
@@ -103,7 +106,8 @@ static int check_values(const struct qp *qp, uint32_t mask, const struct uroce_q
 		return -EINVAL;
 	if ((mask & M_MTU) && (a->path_mtu < 1 || a->path_mtu > 5))
 		return -EINVAL;
-	if (((mask & M_TIMEOUT) && a->timeout > 31) || ((mask & M_MIN_RNR) && a->min_rnr_timer > 31))
+	if (((mask & M_TIMEOUT) && a->timeout > 31) ||
+	    ((mask & M_MIN_RNR) && a->min_rnr_timer > 31))
 		return -EINVAL;
 	if (((mask & M_RETRY) && a->retry_cnt > 7) || ((mask & M_RNR_RETRY) && a->rnr_retry > 7))
 		return -EINVAL;
@@ -113,7 +117,8 @@ static int check_values(const struct qp *qp, uint32_t mask, const struct uroce_q
 	if ((mask & M_DQPN) && a->dest_qp_num > BTH_QPN_MASK)
 		return -EINVAL;
 	/* Automatic path migration is not offered, so there is no alternate path to set. */
-	if ((mask & (M_ALT | M_MIG)) && !((mask & M_MIG) && !(mask & M_ALT) && a->path_mig_state == 0))
+	if ((mask & (M_ALT | M_MIG)) &&
+	    !((mask & M_MIG) && !(mask & M_ALT) && a->path_mig_state == 0))
 		return -EINVAL;
 	return 0;
 }

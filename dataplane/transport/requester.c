@@ -8,7 +8,8 @@
 #include "dataplane/abi/ring.h"
 #include "dataplane/transport/core.h"
 
-/* Request packets in flight; READ responses that are awaited do not count, they fly the other way. */
+/* Request packets in flight; READ responses that are awaited do not count, they fly the other way.
+ */
 static uint32_t req_flying(const struct qp *qp)
 {
 	return psn_dist(qp->req.una_psn, qp->req.nxt_psn) - qp->req.rd_psns;
@@ -23,7 +24,8 @@ static bool req_may_send(const struct qp *qp, const struct send_rec *rec)
 		return false;
 	if (wr_is_rd_atomic(rec->op) && r->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
-	/* IBA vol. 1, 9.7.2: never more than 2^23 PSNs outstanding, or old and new look the same. */
+	/* IBA vol. 1, 9.7.2: never more than 2^23 PSNs outstanding, or old and new look the same.
+	 */
 	if (psn_dist(r->una_psn, r->nxt_psn) + (wr_is_read(rec->op) ? rec->n_psn : 1) > PSN_HALF)
 		return false;
 	return req_flying(qp) < qp->req.cwnd;
@@ -85,8 +87,8 @@ static bool req_local_op(struct engine *e, struct qp *qp, struct send_rec *rec)
 {
 	struct qp_req *r = &qp->req;
 
-	if (!rec->is_done && !(rec->op == UROCE_WR_BIND_MW ? mw_bind(e, qp, rec)
-							    : mw_invalidate(e, qp, rec->imm))) {
+	if (!rec->is_done &&
+	    !(rec->op == UROCE_WR_BIND_MW ? mw_bind(e, qp, rec) : mw_invalidate(e, qp, rec->imm))) {
 		req_local_error(e, qp, UROCE_WC_MW_BIND_ERR, UROCE_VERR_RKEY);
 		return false;
 	}
@@ -198,9 +200,10 @@ static int64_t req_gather(struct engine *e, struct qp *qp, const struct send_rec
 	int n;
 
 	for (uint32_t i = 0; i < k; i++) {
-		buf[i] = (struct buf_vec){ out[i]->buf, pkt_len(qp, rec, qp->req.cur_pkt + i) };
+		buf[i] = (struct buf_vec) { out[i]->buf, pkt_len(qp, rec, qp->req.cur_pkt + i) };
 		if (rec->flags & UROCE_WQE_INLINE)
-			memcpy(buf[i].base, slot + sizeof(struct uroce_wqe) + off + len, buf[i].len);
+			memcpy(buf[i].base, slot + sizeof(struct uroce_wqe) + off + len,
+			       buf[i].len);
 		len += buf[i].len;
 	}
 	if ((rec->flags & UROCE_WQE_INLINE) || !len)
@@ -224,7 +227,7 @@ static void req_send(struct engine *e, struct qp *qp, struct packet *pk, struct 
 	pk->dest_qpn = qp->attr.dest_qp_num;
 	pk->psn = r->nxt_psn.v;
 	if (pk->payload_len) {
-		f->seg[0] = (struct frame_seg){ f->buf, pk->payload_len };
+		f->seg[0] = (struct frame_seg) { f->buf, pk->payload_len };
 		f->n_segs = 1;
 	} else {
 		f->n_segs = 0;
@@ -362,7 +365,8 @@ unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 
 		if (rec && wr_is_local(rec->op) && req_local_op(e, qp, rec))
 			continue;
-		k = rec && !wr_is_local(rec->op) ? req_emit_wqe(e, qp, rec, out + done, n - done) : 0;
+		k = rec && !wr_is_local(rec->op) ? req_emit_wqe(e, qp, rec, out + done, n - done)
+						 : 0;
 		if (!k)
 			break;
 		done += k;

@@ -9,7 +9,7 @@ static void emit_build(struct engine *e, struct qp *qp, struct packet *pk, struc
 	pk->pkey = 0xffff;
 	pk->dest_qpn = qp->attr.dest_qp_num;
 	if (pk->payload_len) {
-		f->seg[0] = (struct frame_seg){ f->buf, pk->payload_len };
+		f->seg[0] = (struct frame_seg) { f->buf, pk->payload_len };
 		f->n_segs = 1;
 	} else {
 		f->n_segs = 0;
@@ -38,7 +38,8 @@ static unsigned emit_single(struct engine *e, struct qp *qp, const struct resp_i
 			    struct frame *f)
 {
 	struct packet pk = {
-		.opcode = resp_service(qp) | (it->kind == RESP_ATOMIC ? it->opcode : BTH_ACKNOWLEDGE),
+		.opcode =
+			resp_service(qp) | (it->kind == RESP_ATOMIC ? it->opcode : BTH_ACKNOWLEDGE),
 		.psn = it->psn.v,
 		.syndrome = it->syndrome,
 		.msn = it->msn,
@@ -66,10 +67,11 @@ static bool read_gather(struct engine *e, struct qp *qp, const struct resp_item 
 
 	if (!len)
 		return true;
-	if (mr_remote_access(&e->mr, qp, it->pd, it->rkey, UROCE_ACCESS_REMOTE_READ, it->va, len, &vec) != MR_OK)
+	if (mr_remote_access(&e->mr, qp, it->pd, it->rkey, UROCE_ACCESS_REMOTE_READ, it->va, len,
+			     &vec) != MR_OK)
 		return false;
 	for (uint32_t i = 0; i < k; i++) {
-		buf[i] = (struct buf_vec){ out[i]->buf, rest < qp->mtu ? rest : qp->mtu };
+		buf[i] = (struct buf_vec) { out[i]->buf, rest < qp->mtu ? rest : qp->mtu };
 		rest -= (uint32_t)buf[i].len;
 	}
 	return e->ports.mem_read(e->ports.ctx, &vec, 1, buf, k) == 0;

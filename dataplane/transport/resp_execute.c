@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Executing a request: SEND, RDMA WRITE, READ, atomics. Data is placed before anything tells of it. */
+/* Executing a request: SEND, RDMA WRITE, READ, atomics. Data is placed before anything tells of it.
+ */
 #include "dataplane/transport/core.h"
 
 static void exec_complete_recv(struct engine *e, struct qp *qp, const struct packet *pk,
@@ -13,7 +14,9 @@ static void exec_complete_recv(struct engine *e, struct qp *qp, const struct pac
 		.byte_len = len,
 		.imm = has_imm ? pk->imm : pk->inv_rkey,
 		.opcode = opcode,
-		.flags = has_imm ? UROCE_WC_WITH_IMM : has_inv ? UROCE_WC_WITH_INV : 0,
+		.flags = has_imm   ? UROCE_WC_WITH_IMM
+			 : has_inv ? UROCE_WC_WITH_INV
+				   : 0,
 		.status = UROCE_WC_SUCCESS,
 	};
 
@@ -97,8 +100,8 @@ static enum resp_verdict exec_write_begin(struct engine *e, struct qp *qp, const
 
 	if (pk->dma_len > UROCE_MAX_MSG)
 		return RESP_BAD_REQUEST;
-	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_WRITE, pk->va,
-				     pk->dma_len, &vec) != MR_OK)
+	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_WRITE,
+					    pk->va, pk->dma_len, &vec) != MR_OK)
 		return RESP_BAD_ACCESS;
 	engine_count(e, CNT_RX_WRITE_REQUESTS, 1);
 	if (!place_flush(e) && !qp_can_receive(qp))
@@ -145,21 +148,21 @@ static enum resp_verdict exec_read(struct engine *e, struct qp *qp, const struct
 
 	if (pk->dma_len > UROCE_MAX_MSG || resp_outstanding(qp) >= qp->attr.max_dest_rd_atomic)
 		return RESP_BAD_REQUEST;
-	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_READ, pk->va,
-				     pk->dma_len, &vec) != MR_OK)
+	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_READ,
+					    pk->va, pk->dma_len, &vec) != MR_OK)
 		return RESP_BAD_ACCESS;
 	engine_count(e, CNT_RX_READ_REQUESTS, 1);
 	s->msn = (s->msn + 1) & PSN_MASK;
 	resp_queue_append(e, qp,
-			  &(struct resp_item){ .kind = RESP_READ,
-					       .syndrome = AETH_ACK_UNLIMITED,
-					       .msn = s->msn,
-					       .psn = s->epsn,
-					       .left = packets_of(pk->dma_len, qp->mtu),
-					       .va = pk->va,
-					       .pd = qp->pd,
-					       .rkey = pk->rkey,
-					       .len = pk->dma_len });
+			  &(struct resp_item) { .kind = RESP_READ,
+						.syndrome = AETH_ACK_UNLIMITED,
+						.msn = s->msn,
+						.psn = s->epsn,
+						.left = packets_of(pk->dma_len, qp->mtu),
+						.va = pk->va,
+						.pd = qp->pd,
+						.rkey = pk->rkey,
+						.len = pk->dma_len });
 	return RESP_OK;
 }
 
@@ -200,22 +203,23 @@ static enum resp_verdict exec_atomic(struct engine *e, struct qp *qp, const stru
 		return RESP_BAD_ACCESS;
 	if (!place_flush(e) && !qp_can_receive(qp))
 		return RESP_HANDLED;
-	if (e->ports.mem_atomic(e->ports.ctx, &vec, exec_atomic_op(op), operand, pk->compare, &orig))
+	if (e->ports.mem_atomic(e->ports.ctx, &vec, exec_atomic_op(op), operand, pk->compare,
+				&orig))
 		return RESP_BAD_ACCESS;
 	engine_count(e, CNT_RX_ATOMIC_REQUESTS, 1);
 	s->msn = (s->msn + 1) & PSN_MASK;
-	s->saved[s->saved_at] = (struct resp_saved){
+	s->saved[s->saved_at] = (struct resp_saved) {
 		.is_valid = true, .opcode = pk->opcode, .psn = s->epsn, .msn = s->msn, .orig = orig
 	};
 	s->saved_at = (s->saved_at + 1) % QP_MAX_RD_ATOMIC;
 	resp_queue_append(e, qp,
-			  &(struct resp_item){ .kind = RESP_ATOMIC,
-					       .syndrome = AETH_ACK_UNLIMITED,
-					       .opcode = resp_atomic_answer(pk->opcode),
-					       .msn = s->msn,
-					       .psn = s->epsn,
-					       .left = 1,
-					       .va = orig });
+			  &(struct resp_item) { .kind = RESP_ATOMIC,
+						.syndrome = AETH_ACK_UNLIMITED,
+						.opcode = resp_atomic_answer(pk->opcode),
+						.msn = s->msn,
+						.psn = s->epsn,
+						.left = 1,
+						.va = orig });
 	return RESP_OK;
 }
 

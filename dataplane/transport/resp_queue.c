@@ -59,7 +59,8 @@ void resp_queue_ack(struct engine *e, struct qp *qp)
 
 	if (tail && tail->kind == RESP_ACK)
 		*tail = ack;
-	else if (!tail || !psn_eq(psn_add(tail->psn, tail->left), s->epsn) || tail->kind == RESP_NAK)
+	else if (!tail || !psn_eq(psn_add(tail->psn, tail->left), s->epsn) ||
+		 tail->kind == RESP_NAK)
 		resp_queue_append(e, qp, &ack);
 }
 
@@ -125,15 +126,14 @@ static enum resp_verdict replay_read(struct engine *e, struct qp *qp, const stru
 	if (!(qp->attr.access & UROCE_ACCESS_REMOTE_READ) || pk->dma_len > UROCE_MAX_MSG ||
 	    n > psn_dist(psn, s->epsn))
 		return RESP_DROP_REPLAY;
-	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_READ, pk->va,
-				     pk->dma_len, &vec) != MR_OK)
+	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_READ,
+					    pk->va, pk->dma_len, &vec) != MR_OK)
 		return RESP_DROP_REPLAY;
 	for (uint32_t i = 0; i < s->n_queue; i++) {
 		struct resp_item *it = &s->queue[i];
 
 		/* The same READ is being answered: start again where the requester wants it. */
-		if (it->kind == RESP_READ &&
-		    psn_eq(psn_add(it->psn, it->left), psn_add(psn, n))) {
+		if (it->kind == RESP_READ && psn_eq(psn_add(it->psn, it->left), psn_add(psn, n))) {
 			item.is_replay = it->is_replay;
 			*it = item;
 			return RESP_HANDLED;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The responder: inbound requests of an RC QP. Checks run in the order of IBA vol. 1, 9.7.4.1 (figure
- * "Inbound request packet validation"); the first failure is the verdict and one table says what a
- * verdict does.
+ * The responder: inbound requests of an RC QP. Checks run in the order of IBA vol. 1, 9.7.4.1
+ * (figure "Inbound request packet validation"); the first failure is the verdict and one table says
+ * what a verdict does.
  */
 #include "dataplane/transport/core.h"
 
@@ -70,7 +70,8 @@ static enum resp_verdict resp_check_psn(struct qp *qp, psn_t psn)
 		return RESP_OK;
 	if (d < 0)
 		return RESP_DUPLICATE;
-	/* One NAK a gap. PSNs that run backwards: the requester began again and lost epsn once more. */
+	/* One NAK a gap. PSNs that run backwards: the requester began again and lost epsn once
+	 * more. */
 	s->early_psn = psn;
 	return s->is_nak_sent && !is_restart ? RESP_AFTER_NAK : RESP_SEQ_GAP;
 }

@@ -26,7 +26,7 @@ int srq_add(struct engine *e, const struct cmd_srq_add *c)
 	if (!c->depth || (c->depth & (c->depth - 1)) || c->max_sge > UROCE_MAX_SGE ||
 	    c->stride < sizeof(struct uroce_rqe) + c->max_sge * sizeof(struct uroce_sge))
 		return -EINVAL;
-	*srq = (struct srq){
+	*srq = (struct srq) {
 		.is_live = true,
 		.srqn = c->srqn,
 		.pd = c->pd,
@@ -67,7 +67,8 @@ int srq_del(struct engine *e, uint32_t srqn, uint32_t *events_sent)
 	return 0;
 }
 
-/* After a take: `left` receives remain (IBA vol. 1, 10.2.9.3: the event fires once, then disarms). */
+/* After a take: `left` receives remain (IBA vol. 1, 10.2.9.3: the event fires once, then disarms).
+ */
 static void srq_check_limit(struct engine *e, struct srq *srq, uint32_t left)
 {
 	uint32_t limit = __atomic_load_n(&srq->shared->limit, __ATOMIC_RELAXED);
@@ -77,13 +78,14 @@ static void srq_check_limit(struct engine *e, struct srq *srq, uint32_t left)
 					 __ATOMIC_RELAXED))
 		return;
 	__atomic_fetch_add(&srq->shared->events_sent, 1, __ATOMIC_RELAXED);
-	e->ports.event(e->ports.ctx, &(struct engine_event){ .element = srq->token,
-							     .owner = srq->owner,
-							     .type = UROCE_EVENT_SRQ_LIMIT,
-							     .qpn = srq->srqn });
+	e->ports.event(e->ports.ctx, &(struct engine_event) { .element = srq->token,
+							      .owner = srq->owner,
+							      .type = UROCE_EVENT_SRQ_LIMIT,
+							      .qpn = srq->srqn });
 }
 
-/* Copy first, then claim: whoever loses the race has read a slot that may be rewritten, and drops it. */
+/* Copy first, then claim: whoever loses the race has read a slot that may be rewritten, and drops
+ * it. */
 int srq_take(struct engine *e, struct qp *qp)
 {
 	struct srq *srq = qp->srq;

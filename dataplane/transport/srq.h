@@ -11,8 +11,8 @@ struct qp;
 
 /* What the engines of a device share of an SRQ; in the daemon's own memory, never the program's. */
 struct srq_shared {
-	uint32_t tail;        /* receives taken */
-	uint32_t limit;       /* armed when not 0 */
+	uint32_t tail;  /* receives taken */
+	uint32_t limit; /* armed when not 0 */
 	uint32_t events_sent;
 	uint32_t reserved[13];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Deadlines of an engine: a binary heap over an array from the arena, one entry per QP. Re-arming to
- * a later time only notes it (the entry moves when it comes up), so an ACK costs a store.
+ * Deadlines of an engine: a binary heap over an array from the arena, one entry per QP. Re-arming
+ * to a later time only notes it (the entry moves when it comes up), so an ACK costs a store.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 #define TIMER_NEVER UINT64_MAX
 
 struct timer {
-	uint64_t at;      /* when it shall fire; TIMER_NEVER: not armed */
-	uint64_t queued;  /* the key it has in the heap, at most `at` */
-	uint32_t pos;     /* 1 + index in the heap; 0: not in it */
+	uint64_t at;     /* when it shall fire; TIMER_NEVER: not armed */
+	uint64_t queued; /* the key it has in the heap, at most `at` */
+	uint32_t pos;    /* 1 + index in the heap; 0: not in it */
 };
 
 struct timer_heap {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The UC responder (IBA vol. 1, 9.8.2): no answers, no repeats. A gap or a fault drops the message it
- * falls into; the receive that message held serves the next one.
+ * The UC responder (IBA vol. 1, 9.8.2): no answers, no repeats. A gap or a fault drops the message
+ * it falls into; the receive that message held serves the next one.
  */
 #include "dataplane/transport/core.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unreliable datagrams (IBA vol. 1, 9.8.3): one packet a message, addressed by WQE, Q_Key checked. */
+/* Unreliable datagrams (IBA vol. 1, 9.8.3): one packet a message, addressed by WQE, Q_Key checked.
+ */
 #include <string.h>
 
 #include "dataplane/transport/core.h"
 
 #define UD_SERVICE_OP(op) ((uint8_t)(BTH_UD | (op)))
-#define QKEY_CONTROLLED   0x80000000u /* the high bit: take the QP's own Q_Key (IBA vol. 1, 10.2.5) */
+#define QKEY_CONTROLLED   0x80000000u /* the high bit: take the QP's own Q_Key (IBA vol. 1, 10.2.5) \
+				       */
 
 /* As Linux does for UD: one source port a QP. */
 static void ud_set_sport(struct net_template *t, uint32_t qpn)
@@ -57,7 +59,7 @@ static void ud_build(struct engine *e, struct qp *qp, const struct send_rec *rec
 
 	ud_set_sport(&tmpl, qp->qpn);
 	f->n_segs = rec->len != 0;
-	f->seg[0] = (struct frame_seg){ f->buf, rec->len };
+	f->seg[0] = (struct frame_seg) { f->buf, rec->len };
 	packet_build(&pk, &tmpl, f);
 	engine_trace(e, TRACE_TX, qp, pk.opcode, pk.psn, pk.payload_len);
 	engine_count(e, CNT_TX_PACKETS, 1);
@@ -108,7 +110,8 @@ unsigned ud_emit(struct engine *e, struct qp *qp, struct frame *const *out, unsi
 	return done;
 }
 
-/* The 40 bytes before the payload: the GRH, or an IPv4 header in the last 20 of them (IBA A17.4.5.1). */
+/* The 40 bytes before the payload: the GRH, or an IPv4 header in the last 20 of them (IBA
+ * A17.4.5.1). */
 static void ud_grh(const struct packet *pk, uint8_t grh[UD_GRH_LEN])
 {
 	uint32_t l3 = pk->net.vlan == NET_NO_VLAN ? 14 : 18;
@@ -129,9 +132,9 @@ static bool ud_place(struct engine *e, struct qp *qp, const struct packet *pk)
 	int n;
 
 	ud_grh(pk, grh);
-	buf[0] = (struct buf_vec){ grh, sizeof(grh) };
+	buf[0] = (struct buf_vec) { grh, sizeof(grh) };
 	for (uint32_t i = 0; i < pk->n_segs; i++)
-		buf[1 + i] = (struct buf_vec){ pk->seg[i].base, pk->seg[i].len };
+		buf[1 + i] = (struct buf_vec) { pk->seg[i].base, pk->seg[i].len };
 	n = sge_map(e, qp->pd, rqe->sge, rqe->num_sge, UROCE_ACCESS_LOCAL_WRITE, 0,
 		    UD_GRH_LEN + pk->payload_len, vec);
 	return n >= 0 && !e->ports.mem_write(e->ports.ctx, vec, (unsigned)n, buf, 1 + pk->n_segs);

@@ -7,8 +7,8 @@
 
 #include "dataplane/engine.h"
 
-#define UD_GRH_LEN     40u
-#define MCAST_QPN      0xffffffu
+#define UD_GRH_LEN 40u
+#define MCAST_QPN  0xffffffu
 
 struct qp;
 

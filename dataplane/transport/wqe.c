@@ -103,7 +103,8 @@ static uint32_t wqe_psns(const struct send_rec *rec, const struct qp *qp)
 {
 	if (wr_is_local(rec->op))
 		return 0;
-	return wr_is_atomic(rec->op) || wr_is_atomic_write(rec->op) ? 1 : packets_of(rec->len, qp->mtu);
+	return wr_is_atomic(rec->op) || wr_is_atomic_write(rec->op) ? 1
+								    : packets_of(rec->len, qp->mtu);
 }
 
 int wqe_take(struct engine *e, struct qp *qp)
@@ -119,7 +120,7 @@ int wqe_take(struct engine *e, struct qp *qp)
 	if (n == 0)
 		return 0;
 	memcpy(&wqe, slot, sizeof(wqe));
-	*rec = (struct send_rec){
+	*rec = (struct send_rec) {
 		.wr_id = wqe.wr_id,
 		.va = wqe.remote_addr,
 		.compare = wqe.compare_add,
