@@ -141,15 +141,17 @@ void check_netlink(struct check_world *w, struct check_result *r)
 
 	(void)w;
 	if (access("/sys/module/ib_core", F_OK) && would_load_ib_core()) {
-		check_bad(r, CHECK_WARN,
-			  "this kernel loads ib_core as soon as a verbs program starts; its netlink "
-			  "then hides every device it does not own");
+		check_bad(
+			r, CHECK_WARN,
+			"this kernel loads ib_core as soon as a verbs program starts; its netlink "
+			"then hides every device it does not own");
 		check_cure(r, "%s", cure);
 	} else if (netlink_is_refused()) {
 		check_ok(r, "not answered here");
 	} else {
-		check_bad(r, CHECK_WARN, "ib_core is loaded and answers; a program that is not "
-					 "started by `uroce run` sees no device of uroce");
+		check_bad(r, CHECK_WARN,
+			  "ib_core is loaded and answers; a program that is not "
+			  "started by `uroce run` sees no device of uroce");
 		check_cure(r, "%s", cure);
 	}
 }
@@ -199,7 +201,7 @@ void check_yama(struct check_world *w, struct check_result *r)
 	}
 	check_bad(r, CHECK_FAIL, "scope %d forbids the daemon to reach programs' memory", scope);
 	check_cure(r, scope == 2 ? "sysctl kernel.yama.ptrace_scope=1, or a daemon with "
-				   "CAP_SYS_PTRACE" :
-				   "boot with kernel.yama.ptrace_scope below 3; it cannot be "
+				   "CAP_SYS_PTRACE"
+				 : "boot with kernel.yama.ptrace_scope below 3; it cannot be "
 				   "lowered while the system runs");
 }

@@ -31,8 +31,10 @@ static void judge_provider(unsigned pabi, struct check_result *r)
 	char so[PATH_MAX], file[PATH_MAX], driver[PATH_MAX];
 
 	if (!place_find_provider(pabi, so)) {
-		check_bad(r, CHECK_FAIL, "liburoce-rdmav%u.so, which this libibverbs asks for, is "
-					 "not there", pabi);
+		check_bad(r, CHECK_FAIL,
+			  "liburoce-rdmav%u.so, which this libibverbs asks for, is "
+			  "not there",
+			  pabi);
 		check_cure(r, "build or install uroce completely: meson install -C build");
 	} else if (place_find_driver(driver)) {
 		check_ok(r, "%s, named by `uroce run` in RDMAV_DRIVERS", so);
@@ -61,8 +63,9 @@ void check_provider(struct check_world *w, struct check_result *r)
 		judge_provider(pabi, r);
 		return;
 	}
-	check_bad(r, CHECK_FAIL, "this libibverbs is older than v34 or newer than any this uroce "
-				 "knows");
+	check_bad(r, CHECK_FAIL,
+		  "this libibverbs is older than v34 or newer than any this uroce "
+		  "knows");
 	check_cure(r, "install rdma-core 34 to 65, or a newer uroce");
 }
 

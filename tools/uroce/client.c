@@ -20,7 +20,7 @@
 /* A path that does not fit sun_path is reached through a descriptor of its directory. */
 static int fill_address(struct sockaddr_un *sun, const char *run_dir, int *dir)
 {
-	*sun = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	*sun = (struct sockaddr_un) { .sun_family = AF_UNIX };
 	*dir = -1;
 	if ((size_t)snprintf(sun->sun_path, sizeof(sun->sun_path), "%s/control.sock", run_dir) <
 	    sizeof(sun->sun_path))
@@ -40,7 +40,7 @@ int client_open(struct client *c, const char *run_dir)
 	struct sockaddr_un sun;
 	int dir, err;
 
-	*c = (struct client){ .fd = -1 };
+	*c = (struct client) { .fd = -1 };
 	err = fill_address(&sun, run_dir, &dir);
 	if (err)
 		return err;

@@ -172,16 +172,11 @@ static void check_memory(struct check_world *w, struct check_result *r)
 }
 
 const struct check check_table[] = {
-	{ "run directory", check_run_dir },
-	{ "daemon", check_daemon },
-	{ "class tree", check_tree },
-	{ "namespaces", check_namespaces },
-	{ "device nodes", check_nodes },
-	{ "RDMA netlink", check_netlink },
-	{ "seccomp", check_seccomp },
-	{ "Yama", check_yama },
-	{ "memory access", check_memory },
-	{ "provider", check_provider },
+	{ "run directory", check_run_dir },  { "daemon", check_daemon },
+	{ "class tree", check_tree },        { "namespaces", check_namespaces },
+	{ "device nodes", check_nodes },     { "RDMA netlink", check_netlink },
+	{ "seccomp", check_seccomp },        { "Yama", check_yama },
+	{ "memory access", check_memory },   { "provider", check_provider },
 	{ "what programs see", check_seen },
 };
 const unsigned check_n = sizeof(check_table) / sizeof(*check_table);
@@ -206,11 +201,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp doctor_argp = {
-	.options =
-		(const struct argp_option[]){
-			{ "json", 'j', NULL, 0, "Print JSON", 0 },
-			{ "run-dir", 'r', "DIR", 0, "The daemon's run directory", 0 },
-			{ 0 } },
+	.options = (const struct argp_option[]) { { "json", 'j', NULL, 0, "Print JSON", 0 },
+						  { "run-dir", 'r', "DIR", 0,
+						    "The daemon's run directory", 0 },
+						  { 0 } },
 	.parser = parse,
 	.doc = "Checks everything that can keep a device from showing up, and says what to do.\v"
 	       "Changes nothing. Exits with 1 if a check failed; a warning is no failure.",

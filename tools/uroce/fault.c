@@ -57,7 +57,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp fault_argp = {
 	.options =
-		(const struct argp_option[]){
+		(const struct argp_option[]) {
 			{ "once", 'o', NULL, 0, "One rule for one packet", 0 },
 			{ "run-dir", 'r', "DIR", 0, "The daemon's run directory", 0 },
 			{ 0 } },

@@ -106,7 +106,8 @@ static int start(const char *exe, const char *run_dir, int log)
 		return err;
 	}
 	if (!pid) {
-		/* The second fork: the program that we become must not find a child it never made. */
+		/* The second fork: the program that we become must not find a child it never made.
+		 */
 		setsid();
 		pid = fork();
 		if (!pid)
@@ -150,8 +151,8 @@ static int start_and_tell(const char *run_dir)
 			err = 0;
 		} else {
 			say_error("the daemon %s %s. Its own words (%s/uroced.log):", exe,
-				  err == -ETIMEDOUT ? "did not get ready in 30 s" :
-						      "could not start",
+				  err == -ETIMEDOUT ? "did not get ready in 30 s"
+						    : "could not start",
 				  run_dir);
 			show_log(log, from);
 		}

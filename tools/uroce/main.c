@@ -12,10 +12,8 @@ static const struct {
 	const char *name, *full_name;
 	int (*go)(int argc, char **argv);
 } commands[] = {
-	{ "run", "uroce run", uroce_run },
-	{ "status", "uroce status", uroce_status },
-	{ "doctor", "uroce doctor", uroce_doctor },
-	{ "stop", "uroce stop", uroce_stop },
+	{ "run", "uroce run", uroce_run },          { "status", "uroce status", uroce_status },
+	{ "doctor", "uroce doctor", uroce_doctor }, { "stop", "uroce stop", uroce_stop },
 	{ "fault", "uroce fault", uroce_fault },
 };
 

@@ -46,7 +46,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp run_argp = {
 	.options =
-		(const struct argp_option[]){
+		(const struct argp_option[]) {
 			{ "device", 'd', "DEVICE", 0, "Show the program this device only", 0 },
 			{ "run-dir", 'r', "DIR", 0, "The daemon's run directory", 0 },
 			{ 0 } },
@@ -154,7 +154,7 @@ int uroce_run(int argc, char **argv)
 		return UROCE_EXIT_RUN_FAILED;
 	if (rundir_find(args.run_dir, run_dir) || launch_ensure(run_dir))
 		return UROCE_EXIT_RUN_FAILED;
-	view = (struct view){ .run_dir = run_dir, .device = args.device };
+	view = (struct view) { .run_dir = run_dir, .device = args.device };
 	if (check_device(&view) || show_devices(&view))
 		return UROCE_EXIT_RUN_FAILED;
 	reenter_cwd();

@@ -137,7 +137,8 @@ int shadow_dev(const struct tree *t, const char *only)
 	int dev = open_dir("/dev"), old = open_dir("/dev/infiniband");
 	int err = dev < 0 ? dev : 0;
 
-	/* An overlay would hide /dev/shm and /dev/pts; so /dev is built anew, out of bind mounts. */
+	/* An overlay would hide /dev/shm and /dev/pts; so /dev is built anew, out of bind mounts.
+	 */
 	if (!err && old < 0) {
 		err = cover("/dev");
 		if (!err)

@@ -39,11 +39,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp status_argp = {
-	.options =
-		(const struct argp_option[]){
-			{ "json", 'j', NULL, 0, "Print JSON", 0 },
-			{ "run-dir", 'r', "DIR", 0, "The daemon's run directory", 0 },
-			{ 0 } },
+	.options = (const struct argp_option[]) { { "json", 'j', NULL, 0, "Print JSON", 0 },
+						  { "run-dir", 'r', "DIR", 0,
+						    "The daemon's run directory", 0 },
+						  { 0 } },
 	.parser = parse,
 	.doc = "Shows the daemon, its devices, their clients and queue pairs.",
 };
@@ -80,9 +79,9 @@ static void show_counters(const json_t *device)
 	json_t *value;
 	const char *key;
 
-	json_object_foreach(json_object_get(device, "counters"), key, value)
-		if (json_integer_value(value))
-			printf("    %-24s %" PRId64 "\n", key, (int64_t)json_integer_value(value));
+	json_object_foreach(json_object_get(device, "counters"), key,
+			    value) if (json_integer_value(value))
+		printf("    %-24s %" PRId64 "\n", key, (int64_t)json_integer_value(value));
 }
 
 static void show_devices(const json_t *root)
@@ -90,12 +89,13 @@ static void show_devices(const json_t *root)
 	const json_t *devices = json_object_get(root, "devices"), *d, *g;
 	size_t i, j;
 
-	json_array_foreach(devices, i, d) {
+	json_array_foreach(devices, i, d)
+	{
 		printf("\n%s: %s, %s, mtu %" PRId64 ", link %s, guid %s\n", text(d, "name"),
 		       text(d, "state"), text(d, "mac"), number(d, "mtu"), text(d, "link"),
 		       text(d, "node_guid"));
-		json_array_foreach(json_object_get(d, "gids"), j, g)
-			printf("    gid %zu: %s\n", j, json_string_value(g) ? json_string_value(g) : "-");
+		json_array_foreach(json_object_get(d, "gids"), j, g) printf(
+			"    gid %zu: %s\n", j, json_string_value(g) ? json_string_value(g) : "-");
 		show_counters(d);
 	}
 }
@@ -109,11 +109,11 @@ static void show_clients(const json_t *root)
 		printf("\nno clients\n");
 		return;
 	}
-	printf("\n%-8s %-6s %-16s %-10s %4s %4s %4s %4s\n", "PID", "UID", "PROGRAM", "DEVICE", "PDS",
-	       "MRS", "CQS", "QPS");
+	printf("\n%-8s %-6s %-16s %-10s %4s %4s %4s %4s\n", "PID", "UID", "PROGRAM", "DEVICE",
+	       "PDS", "MRS", "CQS", "QPS");
 	json_array_foreach(clients, i, c)
-		printf("%-8" PRId64 " %-6" PRId64 " %-16s %-10s %4" PRId64 " %4" PRId64
-		       " %4" PRId64 " %4" PRId64 "\n",
+		printf("%-8" PRId64 " %-6" PRId64 " %-16s %-10s %4" PRId64 " %4" PRId64 " %4" PRId64
+		       " %4" PRId64 "\n",
 		       number(c, "pid"), number(c, "uid"), text(c, "comm"), text(c, "device"),
 		       number(c, "pds"), number(c, "mrs"), number(c, "cqs"), number(c, "qps"));
 }
@@ -128,14 +128,13 @@ static void show_qps(const json_t *root)
 	printf("\n%-10s %-8s %-4s %-6s %-8s %-16s %-8s %5s %8s %8s %8s %5s %5s\n", "DEVICE", "QPN",
 	       "TYPE", "STATE", "PID", "PROGRAM", "REMOTE", "MTU", "NXTPSN", "UNAPSN", "EPSN", "SQ",
 	       "RETRY");
-	json_array_foreach(qps, i, q)
-		printf("%-10s 0x%06" PRIx64 " %-4s %-6s %-8" PRId64 " %-16s 0x%06" PRIx64
-		       " %5" PRId64 " %8" PRId64 " %8" PRId64 " %8" PRId64 " %5" PRId64
-		       " %5" PRId64 "\n",
-		       text(q, "device"), number(q, "qpn"), text(q, "type"), text(q, "state"),
-		       number(q, "pid"), text(q, "comm"), number(q, "remote_qpn"),
-		       number(q, "mtu"), number(q, "nxt_psn"), number(q, "una_psn"),
-		       number(q, "epsn"), number(q, "sq_pending"), number(q, "retries"));
+	json_array_foreach(qps, i, q) printf(
+		"%-10s 0x%06" PRIx64 " %-4s %-6s %-8" PRId64 " %-16s 0x%06" PRIx64 " %5" PRId64
+		" %8" PRId64 " %8" PRId64 " %8" PRId64 " %5" PRId64 " %5" PRId64 "\n",
+		text(q, "device"), number(q, "qpn"), text(q, "type"), text(q, "state"),
+		number(q, "pid"), text(q, "comm"), number(q, "remote_qpn"), number(q, "mtu"),
+		number(q, "nxt_psn"), number(q, "una_psn"), number(q, "epsn"),
+		number(q, "sq_pending"), number(q, "retries"));
 }
 
 static int show(const char *json, bool as_json)

@@ -33,7 +33,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp stop_argp = {
 	.options =
-		(const struct argp_option[]){
+		(const struct argp_option[]) {
 			{ "run-dir", 'r', "DIR", 0, "The daemon's run directory", 0 }, { 0 } },
 	.parser = parse,
 	.doc = "Stops the daemon and waits until it is gone.\v"

@@ -122,8 +122,8 @@ int view_enter(const struct view *v, struct view_error *e)
 	int err;
 
 	e->step = "reading the daemon's class tree";
-	err = snprintf(root, sizeof(root), "%s/sys", v->run_dir) >= PATH_MAX ? -ENAMETOOLONG :
-									      tree_read(&t, root);
+	err = snprintf(root, sizeof(root), "%s/sys", v->run_dir) >= PATH_MAX ? -ENAMETOOLONG
+									     : tree_read(&t, root);
 	if (!err)
 		err = enter_namespaces(e);
 	if (!err) {
@@ -148,7 +148,7 @@ int view_try(const struct view *v, struct view_error *e)
 	int pipe_fd[2];
 	pid_t pid;
 
-	*e = (struct view_error){ "a trial in a child process", -EAGAIN };
+	*e = (struct view_error) { "a trial in a child process", -EAGAIN };
 	if (pipe2(pipe_fd, O_CLOEXEC))
 		return e->err = -errno;
 	pid = fork();
