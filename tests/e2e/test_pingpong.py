@@ -1,0 +1,50 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""ibv_rc_pingpong: polling and with events, small and large, to the other device and to itself."""
+from harness import Daemon, case, free_port, run_cases
+
+
+def pingpong(server_dev, client_dev, size, *more):
+    # -c checks every received byte; the buffer is refilled by nobody, so it holds from the start.
+    with Daemon() as d:
+        port = free_port()
+        args = ["-g", "1", "-s", size, "-n", "200", "-p", port, *more]
+        out = d.pair(["ibv_rc_pingpong", "-d", server_dev, *args],
+                     ["ibv_rc_pingpong", "-d", client_dev, *args, "127.0.0.1"], port)
+        for text in out:
+            assert "200 iters in" in text, text
+
+
+for _way, _devs in {"to the other device": ("uroce0", "uroce1"),
+                    "to the own device": ("uroce0", "uroce0")}.items():
+    for _size in (1, 65536):
+        for _how, _opt in {"polling": [], "with events": ["-e"]}.items():
+            case(f"ibv_rc_pingpong, {_size} bytes, {_how}, {_way}")(
+                lambda devs=_devs, size=_size, opt=_opt: pingpong(*devs, size, *opt))
+
+
+@case("ibv_rc_pingpong finds its data unchanged (-c)")
+def _():
+    pingpong("uroce0", "uroce1", 5000, "-c")
+
+
+@case("ibv_rc_pingpong with link-local GIDs (-g 0)")
+def _():
+    with Daemon() as d:
+        port = free_port()
+        args = ["-g", "0", "-n", "50", "-p", port]
+        d.pair(["ibv_rc_pingpong", "-d", "uroce0", *args],
+               ["ibv_rc_pingpong", "-d", "uroce1", *args, "127.0.0.1"], port)
+
+
+@case("ibv_rc_pingpong at every path MTU")
+def _():
+    with Daemon() as d:
+        for mtu in (256, 512, 1024, 2048, 4096):
+            port = free_port()
+            args = ["-g", "1", "-n", "50", "-m", mtu, "-s", "10000", "-p", port, "-c"]
+            d.pair(["ibv_rc_pingpong", "-d", "uroce0", *args],
+                   ["ibv_rc_pingpong", "-d", "uroce1", *args, "127.0.0.1"], port)
+
+
+run_cases()
