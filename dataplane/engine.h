@@ -107,6 +107,7 @@ struct cmd_qp_add {
 	uint32_t pd;
 	uint32_t send_cqn, recv_cqn;
 	uint32_t srqn; /* 0: the QP has a receive queue of its own */
+	uint32_t xrcd; /* XRC receive: its domain; such a QP has no queues, no CQs and no PD */
 	uint32_t owner;
 	uint32_t slot; /* of the context, for CQEs */
 	uint32_t sq_sig_all;
@@ -141,6 +142,8 @@ struct cmd_srq_add {
 	uint32_t owner;
 	uint32_t max_sge;
 	uint32_t depth, stride;
+	uint32_t xrcd; /* XRC SRQ: its domain, and the CQ of its receives; else 0 */
+	uint32_t cqn;
 	uint64_t token;
 	struct uroce_ring *ring;
 	uint8_t *slots;

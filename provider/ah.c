@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct uroce_ah {
+	struct ibv_ah v; /* first; its handle is the number in a WQE */
+	uint32_t handle;
+};
+
 void uroce_ah_attr_pack(struct uroce_ah_attr *to, const struct ibv_ah_attr *from)
 {
 	memset(to, 0, sizeof(*to));
@@ -40,8 +45,8 @@ void uroce_ah_attr_unpack(struct ibv_ah_attr *to, const struct uroce_ah_attr *fr
 struct ibv_ah *uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct uroce_create_ah req = { .pd = pd->handle };
-	struct ibv_ah *ah = calloc(1, sizeof(*ah));
-	struct uroce_handle rep;
+	struct uroce_ah *ah = calloc(1, sizeof(*ah));
+	struct uroce_create_ah_rep rep;
 	int err;
 
 	if (!ah)
@@ -54,13 +59,15 @@ struct ibv_ah *uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		errno = err;
 		return NULL;
 	}
+	ah->v.handle = rep.ah; /* which is what post_send puts into a WQE */
 	ah->handle = rep.handle;
-	return ah;
+	return &ah->v;
 }
 
-int uroce_destroy_ah(struct ibv_ah *ah)
+int uroce_destroy_ah(struct ibv_ah *ibah)
 {
-	int err = uroce_context_destroy(to_context(ah->context), UROCE_OP_DESTROY_AH, ah->handle,
+	struct uroce_ah *ah = (struct uroce_ah *)ibah;
+	int err = uroce_context_destroy(to_context(ibah->context), UROCE_OP_DESTROY_AH, ah->handle,
 					NULL);
 
 	if (err)

@@ -70,7 +70,7 @@ struct uroce_wqe {
 	uint64_t compare_add; /* CMP_SWAP: compare; FETCH_ADD: addend; ATOMIC_WRITE: the 8 bytes */
 	uint64_t swap;
 	uint32_t ah;          /* UD: address handle */
-	uint32_t remote_qpn;  /* UD */
+	uint32_t remote_qpn;  /* UD; XRC: the number of the remote SRQ */
 	uint32_t remote_qkey; /* UD */
 	uint32_t reserved;
 };

@@ -230,6 +230,11 @@ struct uroce_create_ah {
 	struct uroce_ah_attr attr;
 };
 
+struct uroce_create_ah_rep {
+	uint32_t handle;
+	uint32_t ah; /* its number in a WQE */
+};
+
 /*
  * CREATE_SRQ. Type 0 basic, 1 XRC (then xrcd and cq are read). The SRQ's memory is a struct
  * uroce_ring and the slots (struct uroce_rqe and its SGEs) at slots_off. A receive leaves its slot

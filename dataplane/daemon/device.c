@@ -62,6 +62,8 @@ static int make_numbers(struct device *dev)
 		err = numbers_init(&dev->cqns, 1, DEVICE_MAX_CQ - 1);
 	if (!err)
 		err = numbers_init(&dev->keys, 1, DEVICE_MAX_MR - 1);
+	if (!err)
+		err = numbers_init(&dev->ahs, 1, DEVICE_MAX_AH - 1);
 	return err;
 }
 
@@ -80,7 +82,8 @@ int device_create(struct device **out, struct daemon *d, unsigned index,
 				     .mem_atomic = appmem_atomic, .cq_notify = event_completion,
 				     .event = event_async };
 	dev->conf = (struct engine_conf){ .max_qp = DEVICE_MAX_QP, .max_cq = DEVICE_MAX_CQ,
-					  .max_mr = DEVICE_MAX_MR, .check_icrc = d->conf.check_icrc,
+					  .max_mr = DEVICE_MAX_MR, .max_ah = DEVICE_MAX_AH,
+					  .check_icrc = d->conf.check_icrc,
 					  .seed = d->boot_id + index * UROCE_MAX_WORKERS };
 	dev->arena_size = engine_size(&dev->conf);
 	err = make_numbers(dev);
@@ -103,6 +106,7 @@ void device_destroy(struct device *dev)
 	numbers_free(&dev->qpns);
 	numbers_free(&dev->cqns);
 	numbers_free(&dev->keys);
+	numbers_free(&dev->ahs);
 	free(dev);
 }
 

@@ -41,6 +41,7 @@ struct device {
 	struct numbers qpns; /* index part: from 2 on, below 0xffff */
 	struct numbers cqns;
 	struct numbers keys; /* index part */
+	struct numbers ahs;  /* index part */
 	uint32_t last_pd;
 	uint32_t n_qp, n_cq, n_mr, n_pd, n_ah;
 };

@@ -47,7 +47,7 @@ void device_attr(const struct device *dev, struct uroce_device_attr *a)
 	a->max_qp_init_rd_atom = DEVICE_RD_ATOMIC;
 	a->max_res_rd_atom = DEVICE_RD_ATOMIC * dev->qpns.n;
 	a->atomic_cap = ATOMIC_HCA;
-	a->max_ah = DEVICE_MAX_AH;
+	a->max_ah = dev->ahs.n;
 	a->max_pkeys = 1;
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = 1;

@@ -34,9 +34,11 @@ static void lay_out(const struct uroce_qp_cap *want, struct uroce_create_qp_rep 
 	*got = *want;
 	if (room < want->max_inline)
 		room = want->max_inline;
+	/* The engine wants an SQ, also of a QP whose program wants none. */
+	rep->sq_depth = round_up_pow2(want->max_send_wr);
+	rep->sq_stride = align((uint32_t)sizeof(struct uroce_wqe) + room, UROCE_CACHE_LINE);
 	if (want->max_send_wr) {
-		rep->sq_depth = got->max_send_wr = round_up_pow2(want->max_send_wr);
-		rep->sq_stride = align((uint32_t)sizeof(struct uroce_wqe) + room, UROCE_CACHE_LINE);
+		got->max_send_wr = rep->sq_depth;
 		/* The rest of the last line is there anyway. */
 		got->max_inline = rep->sq_stride - (uint32_t)sizeof(struct uroce_wqe);
 		if (got->max_inline > UROCE_MAX_INLINE)
@@ -54,7 +56,7 @@ static void lay_out(const struct uroce_qp_cap *want, struct uroce_create_qp_rep 
 
 static int check_request(struct session *s, const struct uroce_create_qp *req, struct qp *qp)
 {
-	if (req->type != UROCE_QPT_RC || req->srq)
+	if (req->type < UROCE_QPT_RC || req->type > UROCE_QPT_UD || req->srq)
 		return -EOPNOTSUPP;
 	qp->pd = handles_get(&s->pds, req->pd);
 	qp->send_cq = handles_get(&s->cqs, req->send_cq);

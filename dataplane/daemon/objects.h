@@ -7,7 +7,6 @@
 #include "dataplane/daemon/dispatch.h"
 #include "dataplane/daemon/session.h"
 #include "dataplane/host/shm.h"
-#include "fabric/wire/packet.h"
 
 struct mr {
 	struct pd *pd;
@@ -36,7 +35,7 @@ struct qp {
 
 struct ah {
 	struct pd *pd;
-	struct net_path path;
+	uint32_t number; /* what WQEs say: generation << 16 | index */
 };
 
 /* Requests. body has the length that the table in dispatch.c asks for. 0 or a negative errno. */
@@ -53,6 +52,7 @@ request_fn request_create_ah, request_destroy_ah;
 void mr_free(struct session *s, struct mr *mr);
 void cq_free(struct session *s, struct cq *cq);
 void qp_free(struct session *s, struct qp *qp);
+void ah_free(struct session *s, struct ah *ah);
 void channel_free(struct session *s, struct channel *ch);
 
 uint32_t round_up_pow2(uint32_t n);

@@ -183,6 +183,10 @@ static void leave_worker(struct worker *w, uint64_t now, void *arg)
 		cmd.key = ((const struct mr *)o)->key;
 		engine_command(e, now, &cmd, &unused);
 	}
+	for (cmd.op = ENGINE_AH_DEL, pos = 0; (o = handles_next(&c->s->ahs, &pos));) {
+		cmd.key = ((const struct ah *)o)->number;
+		engine_command(e, now, &cmd, &unused);
+	}
 	worker_del_doorbells(w, session_uar_worker(c->s, c->worker));
 }
 
@@ -209,8 +213,8 @@ static void free_objects(struct session *s)
 		mr_free(s, o);
 	for (pos = 0; (o = handles_next(&s->channels, &pos));)
 		channel_free(s, o);
-	for (pos = 0; (o = handles_next(&s->ahs, &pos)); s->dev->n_ah--)
-		free(o);
+	for (pos = 0; (o = handles_next(&s->ahs, &pos));)
+		ah_free(s, o);
 	for (pos = 0; (o = handles_next(&s->pds, &pos)); s->dev->n_pd--)
 		free(o);
 	handles_free(&s->qps);

@@ -114,8 +114,29 @@ enum resp_verdict {
 void responder_rx(struct engine *e, struct qp *qp, const struct packet *pk);
 void responder_apply(struct engine *e, struct qp *qp, enum resp_verdict v, psn_t psn);
 
+/* xrc.c: an XRC request names its SRQ; that also gives PD and CQ. False: no such SRQ in our domain.
+ */
+bool xrc_select(struct engine *e, struct qp *qp, const struct packet *pk);
+void xrc_forget_srq(struct engine *e, const struct srq *srq);
+
+/* BTH service of what a QP sends. */
+static inline uint8_t qp_service(const struct qp *qp)
+{
+	switch (qp->type) {
+	case UROCE_QPT_UC:
+		return BTH_UC;
+	case UROCE_QPT_UD:
+		return BTH_UD;
+	case UROCE_QPT_XRC_SEND:
+	case UROCE_QPT_XRC_RECV:
+		return BTH_XRC;
+	default:
+		return BTH_RC;
+	}
+}
+
 /* The checks that UC has in common. */
-enum resp_verdict resp_check_request(const struct qp *qp, const struct packet *pk);
+enum resp_verdict resp_check_request(struct engine *e, struct qp *qp, const struct packet *pk);
 void resp_comm_est(struct engine *e, struct qp *qp);
 
 /* uc.c */

@@ -92,18 +92,6 @@ static bool is_pkey_ours(uint16_t pkey)
 	return (pkey & 0x7fff) == 0x7fff;
 }
 
-static uint8_t qp_service(const struct qp *qp)
-{
-	switch (qp->type) {
-	case UROCE_QPT_UC:
-		return BTH_UC;
-	case UROCE_QPT_UD:
-		return BTH_UD;
-	default:
-		return BTH_RC;
-	}
-}
-
 static void engine_rx_qp(struct engine *e, struct qp *qp, const struct packet *pk)
 {
 	engine_trace(e, TRACE_RX, qp, pk->opcode, pk->psn, pk->payload_len);
@@ -111,10 +99,12 @@ static void engine_rx_qp(struct engine *e, struct qp *qp, const struct packet *p
 		ud_rx(e, qp, pk);
 	else if (qp->type == UROCE_QPT_UC)
 		uc_rx(e, qp, pk);
-	else if (opcode_get(pk->opcode)->flags & OPC_REQUEST)
-		responder_rx(e, qp, pk);
-	else
+	else if (!(opcode_get(pk->opcode)->flags & OPC_REQUEST))
 		completer_rx(e, qp, pk);
+	else if (qp->type == UROCE_QPT_XRC_SEND)
+		engine_drop(e, pk, qp, CNT_DROP_SERVICE);
+	else
+		responder_rx(e, qp, pk);
 }
 
 static void engine_rx_one(struct engine *e, const struct frame *f)

@@ -36,8 +36,11 @@ static int qp_check_add(const struct cmd_qp_add *c)
 	size_t inl = sizeof(struct uroce_wqe) + c->cap.max_inline;
 	size_t rqe = sizeof(struct uroce_rqe) + c->cap.max_recv_sge * sizeof(struct uroce_sge);
 
-	if (c->type < UROCE_QPT_RC || c->type > UROCE_QPT_UD)
+	if (c->type != UROCE_QPT_RC && c->type != UROCE_QPT_UC && c->type != UROCE_QPT_UD &&
+	    c->type != UROCE_QPT_XRC_SEND && c->type != UROCE_QPT_XRC_RECV)
 		return -EOPNOTSUPP;
+	if (c->type == UROCE_QPT_XRC_RECV)
+		return c->sq_depth || c->rq_depth || !c->xrcd ? -EINVAL : 0;
 	if (c->cap.max_send_sge > UROCE_MAX_SGE || c->cap.max_recv_sge > UROCE_MAX_SGE ||
 	    c->cap.max_inline > UROCE_MAX_INLINE)
 		return -EINVAL;
@@ -46,6 +49,22 @@ static int qp_check_add(const struct cmd_qp_add *c)
 	if (c->sq_stride < wqe || c->sq_stride < inl || (c->rq_depth && c->rq_stride < rqe))
 		return -EINVAL;
 	return 0;
+}
+
+static bool qp_is_xrc_type(uint32_t type)
+{
+	return type == UROCE_QPT_XRC_SEND || type == UROCE_QPT_XRC_RECV;
+}
+
+/* A QP counts as a user of its CQs and of its SRQ; XRC receive QPs have neither. */
+static void qp_count_users(struct qp *qp, int n)
+{
+	if (qp->send_cq)
+		qp->send_cq->users += n;
+	if (qp->recv_cq && !qp_is_xrc_recv(qp))
+		qp->recv_cq->users += n;
+	if (qp->srq && !qp_is_xrc_recv(qp))
+		qp->srq->users += n;
 }
 
 int qp_add(struct engine *e, const struct cmd_qp_add *c)
@@ -60,7 +79,8 @@ int qp_add(struct engine *e, const struct cmd_qp_add *c)
 		return err;
 	if (*slot)
 		return -EEXIST;
-	if (!scq || !rcq || (c->srqn && !srq))
+	if ((!scq && c->type != UROCE_QPT_XRC_RECV) || (!rcq && !qp_is_xrc_type(c->type)) ||
+	    (c->srqn && !srq))
 		return -ENOENT;
 	qp->qpn = c->qpn;
 	qp->type = c->type;
@@ -82,10 +102,8 @@ int qp_add(struct engine *e, const struct cmd_qp_add *c)
 	qp->mtu = e->conf.ud_mtu;
 	qp->attr.cap = c->cap;
 	qp->timer.at = TIMER_NEVER;
-	scq->users++;
-	rcq->users++;
-	if (qp->srq)
-		qp->srq->users++;
+	qp->xrcd = c->xrcd;
+	qp_count_users(qp, 1);
 	*slot = qp;
 	return 0;
 }
@@ -113,10 +131,7 @@ int qp_del(struct engine *e, uint32_t qpn, uint32_t *events_sent)
 		return -ENOENT;
 	qp_reset(e, qp);
 	mcast_forget(e, qpn);
-	if (qp->srq)
-		qp->srq->users--;
-	qp->send_cq->users--;
-	qp->recv_cq->users--;
+	qp_count_users(qp, -1);
 	*qp_slot(e, qpn) = NULL;
 	*events_sent = qp->events_sent;
 	return 0;
@@ -176,7 +191,7 @@ void qp_to_error(struct engine *e, struct qp *qp)
 	qp_set_state(e, qp, UROCE_QPS_ERR);
 	uroce_qp_set_want(qp->page, 1);
 	qp_flush(e, qp);
-	if (qp->srq && !was_error)
+	if (qp->srq && !was_error && !qp_is_xrc_recv(qp))
 		qp_event(e, qp, UROCE_EVENT_QP_LAST_WQE);
 }
 
@@ -220,6 +235,8 @@ static void flush_sq(struct engine *e, struct qp *qp)
 	struct qp_req *r = &qp->req;
 	int64_t n;
 
+	if (!qp->sq_depth)
+		return;
 	for (; r->una != r->tail; r->una++)
 		qp_complete_send(e, qp, r->una, UROCE_WC_WR_FLUSH_ERR, UROCE_VERR_NONE);
 	n = uroce_ring_pending(&qp->page->sq, r->tail, qp->sq_depth);
@@ -244,6 +261,8 @@ void qp_flush(struct engine *e, struct qp *qp)
 static void fill_and_push(struct engine *e, struct qp *qp, struct cq *cq, struct uroce_cqe *cqe,
 			  bool solicited)
 {
+	if (!cq) /* an XRC SRQ that has gone */
+		return;
 	cqe->timestamp = e->now;
 	cqe->qpn = qp->qpn;
 	cqe->qp_slot = qp->slot;

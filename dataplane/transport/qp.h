@@ -21,7 +21,8 @@ struct send_rec {
 	uint32_t len;
 	psn_t psn;      /* of its first packet */
 	uint32_t n_psn; /* PSNs it uses: packets sent, or READ responses expected */
-	uint32_t rkey;  /* UD: Q_Key */
+	uint32_t xrc_srqn;
+	uint32_t rkey; /* UD: Q_Key */
 	uint32_t imm;
 	uint8_t op;    /* UROCE_WR_* */
 	uint8_t flags; /* UROCE_WQE_* */
@@ -139,7 +140,8 @@ struct qp {
 	struct uroce_qp_page *page;
 	uint8_t *sq, *rq;
 	struct cq *send_cq, *recv_cq;
-	struct srq *srq; /* NULL: its own RQ */
+	struct srq *srq; /* NULL: its own RQ; XRC receive: that of the present message */
+	uint32_t xrcd;
 	struct uroce_qp_attr attr;
 	struct net_path path;
 	struct net_template tmpl;
@@ -160,9 +162,15 @@ static inline bool qp_can_receive(const struct qp *qp)
 	return qp->state >= UROCE_QPS_RTR && qp->state <= UROCE_QPS_SQE;
 }
 
-static inline bool qp_is_rc(const struct qp *qp)
+static inline bool qp_is_xrc_recv(const struct qp *qp)
 {
-	return qp->type == UROCE_QPT_RC;
+	return qp->type == UROCE_QPT_XRC_RECV;
+}
+
+/* Acknowledged and repeated: RC and XRC. */
+static inline bool qp_is_reliable(const struct qp *qp)
+{
+	return qp->type != UROCE_QPT_UC && qp->type != UROCE_QPT_UD;
 }
 
 static inline bool qp_can_send(const struct qp *qp)

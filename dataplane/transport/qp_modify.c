@@ -34,52 +34,86 @@ struct transition {
 	uint32_t is_legal, req, opt;
 };
 
+enum qp_column { COL_RC, COL_UC, COL_UD, COL_XRC_SEND, COL_XRC_RECV, N_COLS };
+
+static enum qp_column qp_column(uint32_t type)
+{
+	switch (type) {
+	case UROCE_QPT_UC:
+		return COL_UC;
+	case UROCE_QPT_UD:
+		return COL_UD;
+	case UROCE_QPT_XRC_SEND:
+		return COL_XRC_SEND;
+	case UROCE_QPT_XRC_RECV:
+		return COL_XRC_RECV;
+	default:
+		return COL_RC;
+	}
+}
+
 /*
- * Columns: RC, UC, UD. Transitions to RESET and ERR take no attributes and are legal from
- * everywhere, but for RESET to ERR.
+ * Columns: RC, UC, UD, XRC send, XRC receive. Transitions to RESET and ERR take no attributes and
+ * are legal from everywhere, but for RESET to ERR.
  */
 #define T(r, o)             \
 	{                   \
 		1, (r), (o) \
 	}
 /* clang-format off */
-static const struct transition table[UROCE_N_QPS][UROCE_N_QPS][3] = {
+static const struct transition table[UROCE_N_QPS][UROCE_N_QPS][N_COLS] = {
 	[UROCE_QPS_RESET][UROCE_QPS_INIT] = {
 		T(M_PKEY | M_PORT | M_ACCESS, 0),
 		T(M_PKEY | M_PORT | M_ACCESS, 0),
 		T(M_PKEY | M_PORT | M_QKEY, 0),
+		T(M_PKEY | M_PORT | M_ACCESS, 0),
+		T(M_PKEY | M_PORT | M_ACCESS, 0),
 	},
 	[UROCE_QPS_INIT][UROCE_QPS_INIT] = {
 		T(0, M_PKEY | M_PORT | M_ACCESS),
 		T(0, M_PKEY | M_PORT | M_ACCESS),
 		T(0, M_PKEY | M_PORT | M_QKEY),
+		T(0, M_PKEY | M_PORT | M_ACCESS),
+		T(0, M_PKEY | M_PORT | M_ACCESS),
 	},
 	[UROCE_QPS_INIT][UROCE_QPS_RTR] = {
 		T(M_AV | M_MTU | M_DQPN | M_RQ_PSN | M_DEST_RD | M_MIN_RNR, M_ALT | M_ACCESS | M_PKEY),
 		T(M_AV | M_MTU | M_DQPN | M_RQ_PSN, M_ALT | M_ACCESS | M_PKEY),
 		T(0, M_PKEY | M_QKEY),
+		T(M_AV | M_MTU | M_DQPN | M_RQ_PSN, M_ALT | M_ACCESS | M_PKEY),
+		T(M_AV | M_MTU | M_DQPN | M_RQ_PSN | M_DEST_RD | M_MIN_RNR, M_ALT | M_ACCESS | M_PKEY),
 	},
 	[UROCE_QPS_RTR][UROCE_QPS_RTS] = {
 		T(M_TIMEOUT | M_RETRY | M_RNR_RETRY | M_SQ_PSN | M_RD, M_CUR | M_ALT | M_ACCESS | M_MIN_RNR | M_MIG),
 		T(M_SQ_PSN, M_CUR | M_ALT | M_ACCESS | M_MIG),
 		T(M_SQ_PSN, M_CUR | M_QKEY),
+		T(M_TIMEOUT | M_RETRY | M_RNR_RETRY | M_SQ_PSN | M_RD, M_CUR | M_ALT | M_ACCESS | M_MIG),
+		T(M_TIMEOUT | M_SQ_PSN, M_CUR | M_ALT | M_ACCESS | M_MIN_RNR | M_MIG),
 	},
 	[UROCE_QPS_RTS][UROCE_QPS_RTS] = {
 		T(0, M_CUR | M_ACCESS | M_ALT | M_MIG | M_MIN_RNR),
 		T(0, M_CUR | M_ACCESS | M_ALT | M_MIG),
 		T(0, M_CUR | M_QKEY),
+		T(0, M_CUR | M_ACCESS | M_ALT | M_MIG),
+		T(0, M_CUR | M_ACCESS | M_ALT | M_MIG | M_MIN_RNR),
 	},
-	[UROCE_QPS_RTS][UROCE_QPS_SQD] = { T(0, M_SQD_NOTIFY), T(0, M_SQD_NOTIFY), T(0, M_SQD_NOTIFY) },
+	[UROCE_QPS_RTS][UROCE_QPS_SQD] = {
+		T(0, M_SQD_NOTIFY), T(0, M_SQD_NOTIFY), T(0, M_SQD_NOTIFY), T(0, M_SQD_NOTIFY), T(0, M_SQD_NOTIFY),
+	},
 	[UROCE_QPS_SQD][UROCE_QPS_RTS] = {
 		T(0, M_CUR | M_ALT | M_ACCESS | M_MIN_RNR | M_MIG),
 		T(0, M_CUR | M_ALT | M_ACCESS | M_MIG),
 		T(0, M_CUR | M_QKEY),
+		T(0, M_CUR | M_ALT | M_ACCESS | M_MIG),
+		T(0, M_CUR | M_ALT | M_ACCESS | M_MIN_RNR | M_MIG),
 	},
 	[UROCE_QPS_SQD][UROCE_QPS_SQD] = {
 		T(0, M_PORT | M_AV | M_TIMEOUT | M_RETRY | M_RNR_RETRY | M_RD | M_DEST_RD | M_ALT | M_ACCESS |
 		     M_PKEY | M_MIN_RNR | M_MIG),
 		T(0, M_AV | M_ALT | M_ACCESS | M_PKEY | M_MIG),
 		T(0, M_PKEY | M_QKEY),
+		T(0, M_PORT | M_AV | M_TIMEOUT | M_RETRY | M_RNR_RETRY | M_RD | M_ALT | M_ACCESS | M_PKEY | M_MIG),
+		T(0, M_PORT | M_AV | M_TIMEOUT | M_DEST_RD | M_ALT | M_ACCESS | M_PKEY | M_MIN_RNR | M_MIG),
 	},
 	[UROCE_QPS_SQE][UROCE_QPS_RTS] = { { 0 }, T(0, M_CUR | M_ACCESS), T(0, M_CUR | M_QKEY) },
 };
@@ -92,7 +126,7 @@ int qp_check_transition(uint32_t type, enum uroce_qps cur, enum uroce_qps next, 
 	mask &= ~M_STATE;
 	if (next == UROCE_QPS_RESET || next == UROCE_QPS_ERR)
 		return mask || (cur == UROCE_QPS_RESET && next == UROCE_QPS_ERR) ? -EINVAL : 0;
-	t = &table[cur][next][type - UROCE_QPT_RC];
+	t = &table[cur][next][qp_column(type)];
 	if (!t->is_legal || (mask & t->req) != t->req || (mask & ~(t->req | t->opt)))
 		return -EINVAL;
 	return 0;

@@ -117,7 +117,7 @@ void requester_fail(struct engine *e, struct qp *qp, uint8_t status, uint32_t ve
 		qp_complete_send(e, qp, r->una, status, verr);
 		r->una++;
 	}
-	if (qp_is_rc(qp))
+	if (qp_is_reliable(qp))
 		qp_to_error(e, qp);
 	else
 		qp_to_sqe(e, qp);
@@ -264,7 +264,8 @@ static unsigned req_emit_rd_atomic(struct engine *e, struct qp *qp, struct send_
 	struct qp_req *r = &qp->req;
 	uint32_t done = wr_is_read(rec->op) ? r->cur_pkt * qp->mtu : 0;
 	struct packet pk = {
-		.opcode = req_opcode(rec->op, PKT_ONLY),
+		.opcode = qp_service(qp) | req_opcode(rec->op, PKT_ONLY),
+		.xrc_srqn = rec->xrc_srqn,
 		.ack_req = true,
 		.va = rec->va + done,
 		.rkey = rec->rkey,
@@ -308,7 +309,8 @@ static void req_emit_data(struct engine *e, struct qp *qp, const struct send_rec
 	enum pkt_pos pos = pkt_pos(rec, r->cur_pkt);
 	bool is_last = pos == PKT_LAST || pos == PKT_ONLY;
 	struct packet pk = {
-		.opcode = (qp_is_rc(qp) ? BTH_RC : BTH_UC) | req_opcode(rec->op, pos),
+		.opcode = qp_service(qp) | req_opcode(rec->op, pos),
+		.xrc_srqn = rec->xrc_srqn,
 		.payload_len = pkt_len(qp, rec, r->cur_pkt),
 		.va = rec->va,
 		.rkey = rec->rkey,
@@ -321,10 +323,10 @@ static void req_emit_data(struct engine *e, struct qp *qp, const struct send_rec
 	pk.ack_req = is_last || ++r->since_ackreq >= ackreq_every(r);
 	if (pk.ack_req)
 		r->since_ackreq = 0;
-	pk.ack_req &= qp_is_rc(qp);
+	pk.ack_req &= qp_is_reliable(qp);
 	req_send(e, qp, &pk, f);
 	req_advance(qp, 1);
-	if (!qp_is_rc(qp))
+	if (!qp_is_reliable(qp))
 		req_sent_is_done(e, qp);
 }
 
@@ -355,6 +357,8 @@ unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 {
 	unsigned done = 0;
 
+	if (!qp->sq_depth)
+		return 0;
 	if (qp->type == UROCE_QPT_UD)
 		return ud_emit(e, qp, out, n);
 	if (n > ENGINE_BURST)

@@ -20,11 +20,6 @@ static void emit_build(struct engine *e, struct qp *qp, struct packet *pk, struc
 	engine_count(e, CNT_TX_BYTES, frame_len(f));
 }
 
-static uint8_t resp_service(const struct qp *qp)
-{
-	return qp->type == UROCE_QPT_XRC_RECV ? BTH_XRC : BTH_RC;
-}
-
 static void queue_pop(struct qp *qp)
 {
 	struct qp_resp *s = &qp->resp;
@@ -38,8 +33,7 @@ static unsigned emit_single(struct engine *e, struct qp *qp, const struct resp_i
 			    struct frame *f)
 {
 	struct packet pk = {
-		.opcode =
-			resp_service(qp) | (it->kind == RESP_ATOMIC ? it->opcode : BTH_ACKNOWLEDGE),
+		.opcode = qp_service(qp) | (it->kind == RESP_ATOMIC ? it->opcode : BTH_ACKNOWLEDGE),
 		.psn = it->psn.v,
 		.syndrome = it->syndrome,
 		.msn = it->msn,
@@ -80,7 +74,7 @@ static bool read_gather(struct engine *e, struct qp *qp, const struct resp_item 
 static void emit_read_packet(struct engine *e, struct qp *qp, struct resp_item *it, struct frame *f)
 {
 	struct packet pk = {
-		.opcode = resp_service(qp) | read_op(it),
+		.opcode = qp_service(qp) | read_op(it),
 		.psn = it->psn.v,
 		.syndrome = it->syndrome,
 		.msn = it->msn,

@@ -173,6 +173,8 @@ static enum resp_verdict replay_atomic(struct engine *e, struct qp *qp, const st
 enum resp_verdict resp_replay(struct engine *e, struct qp *qp, const struct packet *pk)
 {
 	engine_count(e, CNT_DUPLICATE_REQUEST, 1);
+	if (qp_is_xrc_recv(qp) && !xrc_select(e, qp, pk))
+		return RESP_DROP_REPLAY;
 	if ((pk->opcode & 0x1f) == BTH_READ_REQUEST)
 		return replay_read(e, qp, pk);
 	return replay_atomic(e, qp, pk);

@@ -40,7 +40,8 @@ void responder_apply(struct engine *e, struct qp *qp, enum resp_verdict v, psn_t
 
 	if (resp_outcome[v].counter != CNT_N)
 		engine_count(e, resp_outcome[v].counter, 1);
-	if (!qp_is_rc(qp)) { /* UC: no answers; only a fault of our own receive stops the QP */
+	if (!qp_is_reliable(
+		    qp)) { /* UC: no answers; only a fault of our own receive stops the QP */
 		if (is_recv_error)
 			qp_to_error(e, qp);
 		return;
@@ -147,10 +148,12 @@ static enum resp_verdict resp_check_operation(const struct qp *qp, const struct 
 	}
 }
 
-enum resp_verdict resp_check_request(const struct qp *qp, const struct packet *pk)
+enum resp_verdict resp_check_request(struct engine *e, struct qp *qp, const struct packet *pk)
 {
 	enum resp_verdict v = resp_check_sequence(qp, pk);
 
+	if (v == RESP_OK && qp_is_xrc_recv(qp) && !xrc_select(e, qp, pk))
+		return RESP_BAD_REQUEST;
 	return v == RESP_OK ? resp_check_operation(qp, pk) : v;
 }
 
@@ -207,7 +210,7 @@ void responder_rx(struct engine *e, struct qp *qp, const struct packet *pk)
 	}
 	if (v == RESP_OK) {
 		qp->resp.is_nak_sent = false;
-		v = resp_check_request(qp, pk);
+		v = resp_check_request(e, qp, pk);
 	}
 	if (v == RESP_OK)
 		v = resp_execute(e, qp, pk);

@@ -16,6 +16,7 @@ struct srq *srq_find(struct engine *e, uint32_t srqn)
 
 int srq_add(struct engine *e, const struct cmd_srq_add *c)
 {
+	struct cq *cq = c->cqn ? cq_find(e, c->cqn) : NULL;
 	struct srq *srq;
 
 	if (!e->conf.max_srq)
@@ -26,6 +27,10 @@ int srq_add(struct engine *e, const struct cmd_srq_add *c)
 	if (!c->depth || (c->depth & (c->depth - 1)) || c->max_sge > UROCE_MAX_SGE ||
 	    c->stride < sizeof(struct uroce_rqe) + c->max_sge * sizeof(struct uroce_sge))
 		return -EINVAL;
+	if (c->xrcd && !cq)
+		return -ENOENT;
+	if (cq)
+		cq->users++;
 	*srq = (struct srq) {
 		.is_live = true,
 		.srqn = c->srqn,
@@ -34,6 +39,8 @@ int srq_add(struct engine *e, const struct cmd_srq_add *c)
 		.max_sge = c->max_sge,
 		.depth = c->depth,
 		.stride = c->stride,
+		.xrcd = c->xrcd,
+		.cq = cq,
 		.token = c->token,
 		.ring = c->ring,
 		.slots = c->slots,
@@ -63,6 +70,9 @@ int srq_del(struct engine *e, uint32_t srqn, uint32_t *events_sent)
 	if (srq->users)
 		return -EBUSY;
 	*events_sent = __atomic_load_n(&srq->shared->events_sent, __ATOMIC_RELAXED);
+	xrc_forget_srq(e, srq);
+	if (srq->cq)
+		srq->cq->users--;
 	srq->is_live = false;
 	return 0;
 }

@@ -21,6 +21,8 @@ struct srq {
 	bool is_live;
 	uint32_t srqn, pd, owner, max_sge, depth, stride;
 	uint32_t users;
+	uint32_t xrcd;
+	struct cq *cq; /* XRC */
 	uint64_t token;
 	struct uroce_ring *ring;
 	const uint8_t *slots;

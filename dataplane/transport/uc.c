@@ -19,7 +19,7 @@ void uc_rx(struct engine *e, struct qp *qp, const struct packet *pk)
 		engine_count(e, CNT_OUT_OF_SEQUENCE, 1);
 	if (!is_expected || (flags & OPC_FIRST))
 		s->msg = MSG_NONE;
-	v = resp_check_request(qp, pk);
+	v = resp_check_request(e, qp, pk);
 	if (v == RESP_OK)
 		v = resp_execute(e, qp, pk);
 	if (v != RESP_OK)

@@ -6,8 +6,9 @@
 #include "dataplane/transport/core.h"
 
 #define UD_SERVICE_OP(op) ((uint8_t)(BTH_UD | (op)))
-#define QKEY_CONTROLLED   0x80000000u /* the high bit: take the QP's own Q_Key (IBA vol. 1, 10.2.5) \
-				       */
+#define QKEY_CONTROLLED                                                           \
+	0x80000000u /* the high bit: take the QP's own Q_Key (IBA vol. 1, 10.2.5) \
+		     */
 
 /* As Linux does for UD: one source port a QP. */
 static void ud_set_sport(struct net_template *t, uint32_t qpn)

@@ -30,6 +30,7 @@ static bool wqe_op_fits(uint8_t op, uint32_t qp_type)
 {
 	switch (qp_type) {
 	case UROCE_QPT_RC:
+	case UROCE_QPT_XRC_SEND:
 		return op <= UROCE_WR_SEND_INV || wr_is_atomic_write(op);
 	case UROCE_QPT_UC:
 		return op <= UROCE_WR_SEND_IMM || wr_is_local(op);
@@ -132,6 +133,8 @@ int wqe_take(struct engine *e, struct qp *qp)
 		.op = wqe.opcode,
 		.flags = wqe.flags,
 	};
+	if (qp->type == UROCE_QPT_XRC_SEND)
+		rec->xrc_srqn = wqe.remote_qpn & BTH_QPN_MASK;
 	if (qp->type == UROCE_QPT_UD) {
 		rec->va = (uint64_t)wqe.ah << 32 | (wqe.remote_qpn & BTH_QPN_MASK);
 		rec->rkey = wqe.remote_qkey;

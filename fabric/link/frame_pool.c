@@ -108,6 +108,7 @@ static unsigned get_chunk(struct frame_pool *p, unsigned worker, struct frame **
 		f[i]->head_len = 0;
 		f[i]->n_segs = 0;
 		f[i]->trailer_len = 0;
+		f[i]->is_ip_id_guessed = false;
 	}
 	return n;
 }

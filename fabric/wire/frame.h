@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define FRAME_HEADROOM   192u  /* bytes before buf for headers; buf is 64-byte aligned */
@@ -30,6 +31,11 @@ struct frame {
 	uint32_t room;   /* payload bytes that fit at buf */
 	uint8_t *buf;    /* the frame's own payload memory; headers are built just before it */
 	void *owner;     /* the link's: an mbuf; NULL in tests */
+	/*
+	 * Received through a socket, which does not show the identification of an IPv4 packet: the
+	 * one in head is the likeliest. An ICRC that another identification explains is right then.
+	 */
+	bool is_ip_id_guessed;
 };
 
 /* Bytes on the wire, without FCS. */

@@ -5,6 +5,7 @@
 
 #include "fabric/wire/hdr.h"
 #include "fabric/wire/icrc.h"
+#include "fabric/wire/icrc_id.h"
 #include "fabric/wire/rocev2.h"
 
 const char *const packet_verdict_name[PACKET_N_VERDICTS] = {
@@ -157,6 +158,21 @@ static enum packet_verdict place_split(struct packet *pk, const struct frame *f)
 	return PACKET_OK;
 }
 
+static bool icrc_is_right(struct packet *pk, const struct roce_outer *o)
+{
+	uint32_t covered = o->ip_len - ICRC_LEN;
+	uint32_t difference = icrc_frame(pk->frame, o->l3_off, covered) ^ pk->icrc;
+	uint16_t id_change;
+
+	if (!difference)
+		return true;
+	if (!pk->frame->is_ip_id_guessed || !pk->net.is_ipv4 ||
+	    !icrc_explain_by_id(difference, covered, &id_change))
+		return false;
+	pk->ip_id ^= id_change;
+	return true;
+}
+
 enum packet_verdict packet_parse(struct packet *pk, const struct frame *f, bool check_icrc)
 {
 	const struct opcode_desc *desc;
@@ -182,9 +198,9 @@ enum packet_verdict packet_parse(struct packet *pk, const struct frame *f, bool 
 	v = frame_is_flat(f) ? place_flat(pk, f, o.bth_off + ext_end) : place_split(pk, f);
 	if (v != PACKET_OK)
 		return v;
-	if (check_icrc && icrc_frame(f, o.l3_off, o.ip_len - ICRC_LEN) != pk->icrc)
+	pk->frame = f;
+	if (check_icrc && !icrc_is_right(pk, &o))
 		return PACKET_BAD_ICRC;
 	read_ext(pk, f->head + o.bth_off + sizeof(struct bth), desc->flags);
-	pk->frame = f;
 	return PACKET_OK;
 }

@@ -53,7 +53,7 @@ struct packet {
 	uint32_t n_segs;
 	struct frame_seg seg[FRAME_SEGS]; /* the payload_len bytes */
 	struct net_path net;
-	uint16_t ip_id;        /* IPv4 identification as carried */
+	uint16_t ip_id;        /* IPv4 identification as carried, or as the ICRC tells it */
 	const struct frame *frame;
 };
 

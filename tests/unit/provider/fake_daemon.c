@@ -224,7 +224,8 @@ static void serve(struct fake *f, uint32_t op, const void *body, struct answer *
 		return;
 	case UROCE_OP_CREATE_AH:
 		f->ah = *(const struct uroce_create_ah *)body;
-		((struct uroce_handle *)add_body(a, sizeof(*h)))->handle = 9;
+		*(struct uroce_create_ah_rep *)add_body(a, sizeof(struct uroce_create_ah_rep)) =
+			(struct uroce_create_ah_rep){ .handle = 9, .ah = 0x30009 };
 		return;
 	case UROCE_OP_ALLOC_PD:
 		((struct uroce_handle *)add_body(a, sizeof(*h)))->handle = 5;

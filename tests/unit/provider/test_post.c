@@ -191,6 +191,29 @@ START_TEST(uc_knows_no_read_and_ud_no_write)
 }
 END_TEST
 
+START_TEST(datagrams_name_the_address_handle_by_its_number)
+{
+	struct ibv_qp *ud = rig_qp(&rig, IBV_QPT_UD);
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah *ah = ibv_create_ah(rig.pd, &attr);
+	struct ibv_send_wr wr = send_wr(1, IBV_WR_SEND_WITH_IMM), *bad;
+	const struct fake_qp *f = &rig.fake.qp[1];
+	const struct uroce_wqe *wqe = (const struct uroce_wqe *)(f->mem + f->rep.sq_off);
+
+	rig_state(ud, IBV_QPS_RTS);
+	wr.wr.ud.ah = ah;
+	wr.wr.ud.remote_qpn = 0x123456;
+	wr.wr.ud.remote_qkey = 0x11111111;
+	ck_assert_int_eq(ibv_post_send(ud, &wr, &bad), 0);
+	ck_assert_uint_eq(wqe->ah, 0x30009);
+	ck_assert_uint_eq(wqe->remote_qpn, 0x123456);
+	ck_assert_uint_eq(wqe->remote_qkey, 0x11111111);
+	ck_assert_uint_eq(wqe->remote_addr, 0);
+	ck_assert_int_eq(ibv_destroy_ah(ah), 0);
+	ck_assert_int_eq(ibv_destroy_qp(ud), 0);
+}
+END_TEST
+
 START_TEST(a_slot_is_free_again_when_its_completion_was_polled)
 {
 	struct uroce_cqe cqe;
@@ -378,6 +401,7 @@ Suite *suite_make(void)
 	tcase_add_loop_test(tc, bad_sends_are_refused_as_hcas_refuse_them, 0,
 			    sizeof(refused) / sizeof(*refused));
 	tcase_add_test(tc, uc_knows_no_read_and_ud_no_write);
+	tcase_add_test(tc, datagrams_name_the_address_handle_by_its_number);
 	tcase_add_test(tc, a_slot_is_free_again_when_its_completion_was_polled);
 	tcase_add_test(tc, an_index_never_posted_frees_nothing);
 	tcase_add_test(tc, failed_and_received_completions_carry_their_fields);
