@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "provider/provider.h"
+#include "provider/sq.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,77 +19,136 @@ static const struct {
 	uint32_t wc_opcode;
 	bool may_inline;
 } opcode_table[] = {
-	[IBV_WR_RDMA_WRITE]           = { QPT(RC) | QPT(UC),           IBV_WC_RDMA_WRITE, true },
-	[IBV_WR_RDMA_WRITE_WITH_IMM]  = { QPT(RC) | QPT(UC),           IBV_WC_RDMA_WRITE, true },
-	[IBV_WR_SEND]                 = { QPT(RC) | QPT(UC) | QPT(UD), IBV_WC_SEND,       true },
-	[IBV_WR_SEND_WITH_IMM]        = { QPT(RC) | QPT(UC) | QPT(UD), IBV_WC_SEND,       true },
-	[IBV_WR_RDMA_READ]            = { QPT(RC),                     IBV_WC_RDMA_READ,  false },
-	[IBV_WR_ATOMIC_CMP_AND_SWP]   = { QPT(RC),                     IBV_WC_COMP_SWAP,  false },
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { QPT(RC),                     IBV_WC_FETCH_ADD,  false },
-	[IBV_WR_LOCAL_INV]            = { 0,                           IBV_WC_LOCAL_INV,  false },
+	[IBV_WR_RDMA_WRITE]           = { QPT(RC) | QPT(UC),           IBV_WC_RDMA_WRITE,   true },
+	[IBV_WR_RDMA_WRITE_WITH_IMM]  = { QPT(RC) | QPT(UC),           IBV_WC_RDMA_WRITE,   true },
+	[IBV_WR_SEND]                 = { QPT(RC) | QPT(UC) | QPT(UD), IBV_WC_SEND,         true },
+	[IBV_WR_SEND_WITH_IMM]        = { QPT(RC) | QPT(UC) | QPT(UD), IBV_WC_SEND,         true },
+	[IBV_WR_RDMA_READ]            = { QPT(RC),                     IBV_WC_RDMA_READ,    false },
+	[IBV_WR_ATOMIC_CMP_AND_SWP]   = { QPT(RC),                     IBV_WC_COMP_SWAP,    false },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { QPT(RC),                     IBV_WC_FETCH_ADD,    false },
+	[IBV_WR_LOCAL_INV]            = { QPT(RC) | QPT(UC),           IBV_WC_LOCAL_INV,    false },
+	[IBV_WR_BIND_MW]              = { QPT(RC) | QPT(UC),           IBV_WC_BIND_MW,      false },
+	[IBV_WR_SEND_WITH_INV]        = { QPT(RC),                     IBV_WC_SEND,         true },
+	[UROCE_WR_ATOMIC_WRITE]       = { QPT(RC),                     UROCE_WC_ATOMIC_WRITE, true },
 };
 /* clang-format on */
 #define N_OPCODES (sizeof(opcode_table) / sizeof(*opcode_table))
 
-static int check_wr(const struct uroce_qp *qp, const struct ibv_send_wr *wr, uint32_t used)
+bool uroce_sq_may_post(enum ibv_qp_type type, uint32_t opcode)
 {
-	if ((unsigned)wr->opcode >= N_OPCODES ||
-	    !(opcode_table[wr->opcode].types & (1u << qp->v.qp.qp_type)))
-		return EINVAL;
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge ||
-	    (wr->send_flags & ~(unsigned)SEND_FLAGS))
-		return EINVAL;
-	if ((wr->send_flags & IBV_SEND_INLINE) && !opcode_table[wr->opcode].may_inline)
-		return EINVAL;
-	if (qp->v.qp.qp_type == IBV_QPT_UD && !wr->wr.ud.ah)
-		return EINVAL;
-	return used >= qp->sq.max_wr ? ENOMEM : 0;
+	return opcode < N_OPCODES && (opcode_table[opcode].types & (1u << type));
 }
 
-static int put_inline(const struct uroce_qp *qp, const struct ibv_send_wr *wr, struct uroce_wqe *wqe)
+int uroce_sq_begin(struct uroce_qp *qp, uint32_t index, const struct uroce_sq_op *op,
+		   struct uroce_wqe **out)
 {
-	uint8_t *to = (uint8_t *)(wqe + 1);
-	uint32_t len = 0;
+	struct uroce_wq *sq = &qp->sq;
+	uint32_t slot = index & (sq->depth - 1);
+	struct uroce_wqe *wqe;
 
-	for (int i = 0; i < wr->num_sge; i++) {
-		const struct ibv_sge *s = &wr->sg_list[i];
-
-		if (s->length > qp->max_inline - len)
-			return EINVAL;
-		memcpy(to + len, (const void *)(uintptr_t)s->addr, s->length);
-		len += s->length;
-	}
-	wqe->num_sge = 0;
-	wqe->inline_len = len;
+	if (!uroce_sq_may_post(qp->v.qp.qp_type, op->opcode) || (op->flags & ~(unsigned)SEND_FLAGS))
+		return EINVAL;
+	if ((op->flags & IBV_SEND_INLINE) && !opcode_table[op->opcode].may_inline)
+		return EINVAL;
+	if (index - atomic_load_explicit(&sq->tail, memory_order_acquire) >= sq->max_wr)
+		return ENOMEM;
+	wqe = (struct uroce_wqe *)(sq->slots + (size_t)slot * sq->stride);
+	*wqe = (struct uroce_wqe){
+		.wr_id = op->wr_id,
+		.opcode = (uint8_t)op->opcode,
+		.flags = (uint8_t)((op->flags & WQE_FLAGS) |
+				   (qp->sq_sig_all ? UROCE_WQE_SIGNALED : 0)),
+	};
+	sq->wr[slot].wr_id = op->wr_id;
+	sq->wr[slot].wc_opcode = opcode_table[op->opcode].wc_opcode;
+	*out = wqe;
 	return 0;
 }
 
-/* Empty entries are left out: they name no memory, so their keys mean nothing. */
-static uint32_t put_sges(struct uroce_sge *to, const struct ibv_sge *list, int n)
+int uroce_wqe_add_inline(const struct uroce_qp *qp, struct uroce_wqe *wqe, const void *data,
+			 size_t length)
 {
-	uint32_t put = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (!list[i].length)
-			continue;
-		to[put].addr = list[i].addr;
-		to[put].length = list[i].length;
-		to[put].lkey = list[i].lkey;
-		put++;
-	}
-	return put;
+	if (length > qp->max_inline - wqe->inline_len)
+		return EINVAL;
+	memcpy((uint8_t *)(wqe + 1) + wqe->inline_len, data, length);
+	wqe->inline_len += (uint32_t)length;
+	return 0;
 }
 
-static void put_operands(struct uroce_wqe *wqe, const struct ibv_send_wr *wr, bool is_ud)
+void uroce_wqe_add_sge(struct uroce_wqe *wqe, uint64_t addr, uint32_t length, uint32_t lkey)
 {
-	wqe->rkey = 0;
-	wqe->remote_addr = wqe->compare_add = wqe->swap = 0;
-	wqe->ah = wqe->remote_qpn = wqe->remote_qkey = 0;
+	struct uroce_sge *sge = (struct uroce_sge *)(wqe + 1) + wqe->num_sge;
+
+	if (!length)
+		return;
+	*sge = (struct uroce_sge){ .addr = addr, .length = length, .lkey = lkey };
+	wqe->num_sge++;
+}
+
+/* Its data is an operand, so it has to come with the request. */
+static int put_atomic_write(struct uroce_wqe *wqe, const struct ibv_send_wr *wr)
+{
+	if (!(wr->send_flags & IBV_SEND_INLINE) || wr->num_sge != 1 ||
+	    wr->sg_list[0].length != sizeof(wqe->compare_add))
+		return EINVAL;
+	wqe->flags &= (uint8_t)~UROCE_WQE_INLINE;
+	memcpy(&wqe->compare_add, (const void *)(uintptr_t)wr->sg_list[0].addr,
+	       sizeof(wqe->compare_add));
+	return 0;
+}
+
+static int put_data(const struct uroce_qp *qp, struct uroce_wqe *wqe, const struct ibv_send_wr *wr)
+{
+	int err = 0;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge)
+		return EINVAL;
+	if (wqe->opcode == UROCE_WR_ATOMIC_WRITE)
+		return put_atomic_write(wqe, wr);
+	for (int i = 0; i < wr->num_sge && !err; i++) {
+		const struct ibv_sge *s = &wr->sg_list[i];
+
+		if (wr->send_flags & IBV_SEND_INLINE)
+			err = uroce_wqe_add_inline(qp, wqe, (const void *)(uintptr_t)s->addr,
+						   s->length);
+		else
+			uroce_wqe_add_sge(wqe, s->addr, s->length, s->lkey);
+	}
+	return err;
+}
+
+/* A window and its region are of one PD; only the region says what the window may allow. */
+int uroce_wqe_set_bind(const struct uroce_qp *qp, struct uroce_wqe *wqe, const struct ibv_mw *mw,
+		       uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+	if (info->mw_access_flags & ~(unsigned)UROCE_MW_ACCESS)
+		return EINVAL;
+	if (info->length && (!info->mr || info->mr->context != qp->v.qp.context))
+		return EINVAL;
+	wqe->rkey = rkey;
+	wqe->imm = mw->rkey;
+	wqe->remote_addr = info->addr;
+	wqe->compare_add = info->length;
+	wqe->swap = (uint64_t)info->mw_access_flags << 32 | (info->mr ? info->mr->lkey : 0);
+	return 0;
+}
+
+void uroce_wqe_set_ud(struct uroce_wqe *wqe, const struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	wqe->ah = ah->handle;
+	wqe->remote_qpn = qpn;
+	wqe->remote_qkey = qkey;
+}
+
+static int put_operands(const struct uroce_qp *qp, struct uroce_wqe *wqe,
+			const struct ibv_send_wr *wr)
+{
 	wqe->imm = wr->imm_data;
 	switch ((int)wr->opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_RDMA_READ:
+	case UROCE_WR_ATOMIC_WRITE:
 		wqe->remote_addr = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
 		break;
@@ -100,41 +159,32 @@ static void put_operands(struct uroce_wqe *wqe, const struct ibv_send_wr *wr, bo
 		wqe->compare_add = wr->wr.atomic.compare_add;
 		wqe->swap = wr->wr.atomic.swap;
 		break;
+	case IBV_WR_BIND_MW:
+		/* A type 1 window is bound by ibv_bind_mw. */
+		if (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2)
+			return EINVAL;
+		return uroce_wqe_set_bind(qp, wqe, wr->bind_mw.mw, wr->bind_mw.rkey,
+					  &wr->bind_mw.bind_info);
 	default:
 		break;
 	}
-	if (is_ud) {
-		wqe->ah = wr->wr.ud.ah->handle;
-		wqe->remote_qpn = wr->wr.ud.remote_qpn;
-		wqe->remote_qkey = wr->wr.ud.remote_qkey;
-	}
+	if (qp->v.qp.qp_type != IBV_QPT_UD)
+		return 0;
+	if (!wr->wr.ud.ah)
+		return EINVAL;
+	uroce_wqe_set_ud(wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+	return 0;
 }
 
 static int put_wr(struct uroce_qp *qp, const struct ibv_send_wr *wr, uint32_t index)
 {
-	uint32_t slot = index & (qp->sq.depth - 1);
-	struct uroce_wqe *wqe = (struct uroce_wqe *)(qp->sq.slots + (size_t)slot * qp->sq.stride);
-	struct uroce_wr_record *rec = &qp->sq.wr[slot];
+	struct uroce_sq_op op = { wr->wr_id, (uint32_t)wr->opcode, wr->send_flags };
+	struct uroce_wqe *wqe;
+	int err = uroce_sq_begin(qp, index, &op, &wqe);
 
-	if (wr->send_flags & IBV_SEND_INLINE) {
-		int err = put_inline(qp, wr, wqe);
-
-		if (err)
-			return err;
-	} else {
-		wqe->num_sge = (uint16_t)put_sges((struct uroce_sge *)(wqe + 1), wr->sg_list,
-						  wr->num_sge);
-		wqe->inline_len = 0;
-	}
-	wqe->wr_id = wr->wr_id;
-	wqe->opcode = (uint8_t)wr->opcode;
-	wqe->flags = (uint8_t)((wr->send_flags & WQE_FLAGS) |
-			       (qp->sq_sig_all ? UROCE_WQE_SIGNALED : 0));
-	wqe->reserved = 0;
-	put_operands(wqe, wr, qp->v.qp.qp_type == IBV_QPT_UD);
-	rec->wr_id = wr->wr_id;
-	rec->wc_opcode = opcode_table[wr->opcode].wc_opcode;
-	return 0;
+	if (!err)
+		err = put_operands(qp, wqe, wr);
+	return err ? err : put_data(qp, wqe, wr);
 }
 
 /* The daemon may be asleep: only then does a doorbell cost a system call. */
@@ -150,11 +200,18 @@ void uroce_qp_ring(struct uroce_qp *qp)
 		return;
 }
 
-static int check_state(const struct uroce_qp *qp)
+int uroce_sq_check_state(const struct uroce_qp *qp)
 {
 	if (atomic_load_explicit(&to_context(qp->v.qp.context)->is_dead, memory_order_relaxed))
 		return EIO;
 	return qp->v.qp.state < IBV_QPS_RTS ? EINVAL : 0;
+}
+
+void uroce_sq_publish(struct uroce_qp *qp, uint32_t head)
+{
+	atomic_store_explicit(&qp->sq.head, head, memory_order_release);
+	uroce_ring_publish(qp->sq.ring, head);
+	uroce_qp_ring(qp);
 }
 
 int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -166,21 +223,15 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 
 	pthread_mutex_lock(&sq->lock);
 	first = head = atomic_load_explicit(&sq->head, memory_order_relaxed);
-	err = check_state(qp);
+	err = uroce_sq_check_state(qp);
 	for (; wr && !err; wr = wr->next) {
-		err = check_wr(qp, wr,
-			       head - atomic_load_explicit(&sq->tail, memory_order_acquire));
-		if (!err)
-			err = put_wr(qp, wr, head);
+		err = put_wr(qp, wr, head);
 		if (err)
 			break;
 		head++;
 	}
-	if (head != first) {
-		atomic_store_explicit(&sq->head, head, memory_order_release);
-		uroce_ring_publish(sq->ring, head);
-		uroce_qp_ring(qp);
-	}
+	if (head != first)
+		uroce_sq_publish(qp, head);
 	pthread_mutex_unlock(&sq->lock);
 	if (err)
 		*bad = wr;
