@@ -99,7 +99,8 @@ static unsigned emit_read(struct engine *e, struct qp *qp, struct resp_item *it,
 	if (!read_gather(e, qp, it, out, k, len)) {
 		psn_t psn = it->psn;
 
-		/* The region went away under a READ that had been accepted. */
+		/* The region went away under a READ that had been accepted: the NAK is in its place. */
+		qp->resp.n_queue = 0;
 		responder_apply(e, qp, RESP_BAD_ACCESS, psn);
 		return 0;
 	}

@@ -77,15 +77,17 @@ void resp_queue_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t psn
 		resp_queue_append(e, qp, &nak);
 }
 
-/* The QP is in error: of all answers only the NAK that says so is still sent. */
+/*
+ * The QP is in error. If it refused a request, that NAK is still sent, and before it the answers to
+ * the requests before: a requester that misses one of those would ask again, and find nobody.
+ */
 void resp_queue_keep_nak(struct qp *qp)
 {
 	struct qp_resp *s = &qp->resp;
-	uint32_t n = s->n_queue;
+	const struct resp_item *tail = s->n_queue ? &s->queue[s->n_queue - 1] : NULL;
 
-	s->n_queue = 0;
-	if (n && s->queue[n - 1].kind == RESP_NAK && s->queue[n - 1].syndrome > AETH_NAK_SEQ)
-		s->queue[s->n_queue++] = s->queue[n - 1];
+	if (!tail || tail->kind != RESP_NAK || tail->syndrome <= AETH_NAK_SEQ)
+		s->n_queue = 0;
 }
 
 static enum resp_verdict replay_insert(struct engine *e, struct qp *qp, struct resp_item *item)
