@@ -25,35 +25,54 @@ static uint32_t ip_header_len(uint16_t type, const uint8_t *ip, uint32_t n, bool
 	return 0;
 }
 
-bool steer_qpn(const struct frame *f, uint32_t *qpn)
+/* The EtherType behind Ethernet and at most one tag; moves *off there. 0: cut off. */
+static uint16_t ethertype(const struct frame *f, uint32_t *off)
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)f->head;
-	uint32_t off = sizeof(*eth);
-	bool is_short = false;
-	uint32_t ip_len;
 	uint16_t type;
 
-	*qpn = 0;
-	if (f->head_len < off)
-		return false;
+	*off = sizeof(*eth);
+	if (f->head_len < *off)
+		return 0;
 	type = be16_get(eth->type);
-	if (type == ETH_TYPE_VLAN) {
-		if (f->head_len < off + sizeof(struct vlan_tag))
-			return false;
-		type = be16_get(((const struct vlan_tag *)(f->head + off))->type);
-		off += (uint32_t)sizeof(struct vlan_tag);
-	}
-	ip_len = ip_header_len(type, f->head + off, f->head_len - off, &is_short);
+	if (type != ETH_TYPE_VLAN)
+		return type;
+	if (f->head_len < *off + sizeof(struct vlan_tag))
+		return 0;
+	type = be16_get(((const struct vlan_tag *)(f->head + *off))->type);
+	*off += (uint32_t)sizeof(struct vlan_tag);
+	return type;
+}
+
+const struct bth *steer_bth(const struct frame *f, bool *is_short)
+{
+	bool dummy;
+	uint32_t off, ip_len;
+	uint16_t type = ethertype(f, &off);
+
+	if (!is_short)
+		is_short = &dummy;
+	*is_short = type == 0;
+	if (*is_short)
+		return NULL;
+	ip_len = ip_header_len(type, f->head + off, f->head_len - off, is_short);
 	if (!ip_len)
-		return !is_short;
+		return NULL;
 	off += ip_len;
-	if (f->head_len < off + sizeof(struct udp_hdr))
-		return false;
-	if (be16_get(((const struct udp_hdr *)(f->head + off))->dport) != ROCE_UDP_PORT)
-		return true;
+	*is_short = f->head_len < off + sizeof(struct udp_hdr);
+	if (*is_short ||
+	    be16_get(((const struct udp_hdr *)(f->head + off))->dport) != ROCE_UDP_PORT)
+		return NULL;
 	off += (uint32_t)sizeof(struct udp_hdr);
-	if (f->head_len < off + sizeof(struct bth))
-		return false;
-	*qpn = bth_dest_qpn((const struct bth *)(f->head + off));
-	return true;
+	*is_short = f->head_len < off + sizeof(struct bth);
+	return *is_short ? NULL : (const struct bth *)(f->head + off);
+}
+
+bool steer_qpn(const struct frame *f, uint32_t *qpn)
+{
+	bool is_short;
+	const struct bth *h = steer_bth(f, &is_short);
+
+	*qpn = h ? bth_dest_qpn(h) : 0;
+	return !is_short;
 }

@@ -7,8 +7,13 @@
 
 #include "fabric/wire/frame.h"
 
+struct bth;
+
 /*
- * The destination QPN of a RoCEv2 frame, 0 for any other. false: the frame is shorter than the
- * headers it claims to have, so that nobody may look further. Judges nothing else.
+ * The BTH of a RoCEv2 frame, NULL for any other. is_short (may be NULL): the frame is shorter than
+ * the headers it claims to have, so that nobody may look further. Judges nothing else.
  */
+const struct bth *steer_bth(const struct frame *f, bool *is_short);
+
+/* The destination QPN, 0 without one; false: the frame is too short for its headers. */
 bool steer_qpn(const struct frame *f, uint32_t *qpn);
