@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "provider/domain.h"
 #include "provider/hello.h"
 
 /* clang-format off */
@@ -20,12 +21,35 @@ static void async_event(struct ibv_context *ctx, struct ibv_async_event *event);
 #define uroce_async_event async_event
 
 static const struct verbs_impl impl_table[] = {
-	IMPL(alloc_pd),      IMPL(async_event),	 IMPL(cq_event),      IMPL(create_ah),
-	IMPL(create_cq),     IMPL(create_qp),	 IMPL(create_qp_ex),  IMPL(dealloc_pd),
-	IMPL(dereg_mr),	     IMPL(destroy_ah),	 IMPL(destroy_cq),    IMPL(destroy_qp),
-	IMPL(free_context),  IMPL(modify_qp),	 IMPL(poll_cq),	      IMPL(post_recv),
-	IMPL(post_send),     IMPL(query_device_ex), IMPL(query_port), IMPL(query_qp),
-	IMPL(reg_mr),	     IMPL(req_notify_cq),
+	/* clang-format off */
+	IMPL(alloc_parent_domain),
+	IMPL(alloc_pd),
+	IMPL(alloc_td),
+	IMPL(async_event),
+	IMPL(cq_event),
+	IMPL(create_ah),
+	IMPL(create_cq),
+	IMPL(create_cq_ex),
+	IMPL(create_qp),
+	IMPL(create_qp_ex),
+	IMPL(dealloc_pd),
+	IMPL(dealloc_td),
+	IMPL(dereg_mr),
+	IMPL(destroy_ah),
+	IMPL(destroy_cq),
+	IMPL(destroy_qp),
+	IMPL(free_context),
+	IMPL(modify_qp),
+	IMPL(poll_cq),
+	IMPL(post_recv),
+	IMPL(post_send),
+	IMPL(query_device_ex),
+	IMPL(query_port),
+	IMPL(query_qp),
+	IMPL(query_rt_values),
+	IMPL(reg_mr),
+	IMPL(req_notify_cq),
+	/* clang-format on */
 };
 
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "provider/provider.h"
+#include "provider/domain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static bool is_sound(const struct uroce_create_cq_rep *r)
 	       r->size >= r->sub_off + r->n_subs * r->sub_stride && r->sub_stride <= r->size;
 }
 
-static int cq_make(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t cqe)
+static int request(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t cqe)
 {
 	struct uroce_create_cq req = { .cqe = cqe, .token = (uintptr_t)cq };
 	struct uroce_create_cq_rep rep;
@@ -71,15 +71,15 @@ static struct uroce_source *wake_channel(struct uroce_context *ctx)
 	return wake;
 }
 
-struct ibv_cq *uroce_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
-			       int vector)
+struct uroce_cq *uroce_cq_make(struct uroce_context *ctx, const struct ibv_cq_init_attr_ex *attr,
+			       struct uroce_pd *domain, bool is_single_threaded)
 {
-	struct uroce_context *ctx = to_context(ibctx);
+	struct ibv_context *ibctx = &ctx->vctx.context;
 	struct uroce_cq *cq;
 	int err = ENOMEM;
 
-	if (cqe < 1 || (uint32_t)cqe > ctx->attr.max_cqe || vector < 0 ||
-	    vector >= ibctx->num_comp_vectors) {
+	if (attr->cqe < 1 || attr->cqe > ctx->attr.max_cqe ||
+	    attr->comp_vector >= (uint32_t)ibctx->num_comp_vectors) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -87,25 +87,37 @@ struct ibv_cq *uroce_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_co
 	if (!cq)
 		goto fail;
 	err = EINVAL;
-	if (channel && !(cq->source = uroce_source_find(channel->fd)))
+	if (attr->channel && !(cq->source = uroce_source_find(attr->channel->fd)))
 		goto fail;
-	if (!channel)
+	if (!attr->channel)
 		cq->wake = wake_channel(ctx);
-	err = cq_make(ctx, cq, (uint32_t)cqe);
+	err = request(ctx, cq, attr->cqe);
 	if (err)
 		goto fail;
-	pthread_mutex_init(&cq->lock, NULL);
+	cq->domain = uroce_domain_get(domain);
+	uroce_lock_init(&cq->lock, is_single_threaded || uroce_domain_is_single_threaded(domain));
 	pthread_mutex_lock(&ctx->objects);
 	cq->next = ctx->cqs;
 	ctx->cqs = cq;
 	pthread_mutex_unlock(&ctx->objects);
-	return &cq->v.cq;
+	return cq;
 fail:
 	if (cq)
 		uroce_source_put(cq->source);
 	free(cq);
 	errno = err;
 	return NULL;
+}
+
+struct ibv_cq *uroce_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
+			       int vector)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = cqe < 0 ? 0 : (uint32_t)cqe,
+					    .channel = channel,
+					    .comp_vector = (uint32_t)vector };
+	struct uroce_cq *cq = uroce_cq_make(to_context(ibctx), &attr, NULL, false);
+
+	return cq ? &cq->v.cq : NULL;
 }
 
 static void cq_delist(struct uroce_context *ctx, struct uroce_cq *cq)
@@ -153,7 +165,8 @@ int uroce_destroy_cq(struct ibv_cq *ibcq)
 		await_acks(ctx, cq, sent);
 	uroce_source_put(cq->source);
 	uroce_unmap(cq->mem, cq->mem_size);
-	pthread_mutex_destroy(&cq->lock);
+	uroce_lock_fini(&cq->lock);
+	uroce_domain_put(cq->domain);
 	free(cq);
 	return 0;
 }

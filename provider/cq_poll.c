@@ -42,7 +42,7 @@ static struct uroce_qp *qp_of(struct uroce_context *ctx, const struct uroce_cqe 
 }
 
 /* False: nothing for the program (purged, or of no QP of ours). */
-static bool translate(struct uroce_cq *cq, const struct uroce_cqe *cqe, struct ibv_wc *wc)
+static bool resolve(struct uroce_cq *cq, struct uroce_cqe *cqe)
 {
 	const struct uroce_wr_record *rec;
 	struct uroce_qp *qp;
@@ -57,12 +57,20 @@ static bool translate(struct uroce_cq *cq, const struct uroce_cqe *cqe, struct i
 	if (!wq->depth)
 		return false;
 	rec = wq_record(wq, cqe->wqe_index);
-	wc->wr_id = rec ? rec->wr_id : cqe->wr_id;
-	wc->opcode = (enum ibv_wc_opcode)(rec && cqe->queue == UROCE_CQE_SQ ? rec->wc_opcode :
-									      cqe->opcode);
-	if (rec)
-		wq_release(wq, cqe->wqe_index);
+	if (!rec)
+		return true;
+	cqe->wr_id = rec->wr_id;
+	if (cqe->queue == UROCE_CQE_SQ)
+		cqe->opcode = (uint8_t)rec->wc_opcode;
+	wq_release(wq, cqe->wqe_index);
+	return true;
+}
+
+static void fill_wc(struct ibv_wc *wc, const struct uroce_cqe *cqe)
+{
+	wc->wr_id = cqe->wr_id;
 	wc->status = (enum ibv_wc_status)cqe->status;
+	wc->opcode = (enum ibv_wc_opcode)cqe->opcode;
 	wc->vendor_err = cqe->vendor_err;
 	wc->byte_len = cqe->byte_len;
 	wc->imm_data = cqe->imm;
@@ -73,107 +81,129 @@ static bool translate(struct uroce_cq *cq, const struct uroce_cqe *cqe, struct i
 	wc->slid = 0;
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = 0;
-	return true;
 }
 
-static int harvest_sub(struct uroce_cq *cq, uint32_t sub, int n, struct ibv_wc *wc)
+static bool take_from(struct uroce_cq *cq, uint32_t sub, struct uroce_cqe *cqe)
 {
 	struct uroce_ring *ring = uroce_cq_sub(cq, sub);
 	uint32_t cons = cq->cons[sub];
-	int64_t pending = uroce_ring_pending(ring, cons, cq->depth);
-	int got = 0;
+	bool found = false;
 
-	if (pending <= 0)
-		return 0;
-	for (; pending && got < n; pending--, cons++) {
-		struct uroce_cqe cqe;
+	if (cons == cq->prod[sub]) {
+		int64_t pending = uroce_ring_pending(ring, cons, cq->depth);
 
-		memcpy(&cqe, cqe_at(cq, ring, cons), sizeof(cqe));
-		got += translate(cq, &cqe, &wc[got]);
+		if (pending <= 0)
+			return false;
+		cq->prod[sub] = cons + (uint32_t)pending;
+	}
+	while (!found && cons != cq->prod[sub]) {
+		memcpy(cqe, cqe_at(cq, ring, cons++), sizeof(*cqe));
+		found = resolve(cq, cqe);
 	}
 	cq->cons[sub] = cons;
-	uroce_ring_consume(ring, cons);
-	return got;
+	cq->taken |= 1u << sub;
+	return found;
 }
 
-/* Each call begins at another worker's sub-ring, so that none starves behind a busy one. */
-static int harvest(struct uroce_cq *cq, int n, struct ibv_wc *wc)
+bool uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
 {
-	uint32_t sub = cq->next_sub;
-	int got = 0;
+	for (uint32_t i = 0; i < cq->n_subs; i++) {
+		if (take_from(cq, cq->next_sub, cqe))
+			return true;
+		if (++cq->next_sub >= cq->n_subs)
+			cq->next_sub = 0;
+	}
+	return false;
+}
 
-	for (uint32_t i = 0; i < cq->n_subs && got < n; i++) {
-		got += harvest_sub(cq, sub, n - got, wc + got);
-		if (++sub == cq->n_subs)
-			sub = 0;
+/* Each poll begins at another worker's sub-ring, so that none starves behind a busy one. */
+void uroce_cq_give_back(struct uroce_cq *cq)
+{
+	for (uint32_t sub = 0; cq->taken; sub++, cq->taken >>= 1) {
+		if (cq->taken & 1)
+			uroce_ring_consume(uroce_cq_sub(cq, sub), cq->cons[sub]);
 	}
 	if (++cq->next_sub >= cq->n_subs)
 		cq->next_sub = 0;
-	return got;
 }
 
 bool uroce_cq_has_entries(struct uroce_cq *cq)
 {
 	bool has = false;
 
-	pthread_mutex_lock(&cq->lock);
+	uroce_lock(&cq->lock);
 	for (uint32_t i = 0; i < cq->n_subs && !has; i++)
 		has = uroce_ring_pending(uroce_cq_sub(cq, i), cq->cons[i], cq->depth) > 0;
-	pthread_mutex_unlock(&cq->lock);
+	uroce_unlock(&cq->lock);
 	return has;
 }
 
-/* The daemon is gone: complete what a queue still holds, in order. */
-static int flush_wq(struct uroce_qp *qp, struct uroce_wq *wq, int n, struct ibv_wc *wc)
+static bool flush_wq(struct uroce_qp *qp, struct uroce_wq *wq, struct uroce_cqe *cqe)
 {
 	uint32_t head = atomic_load_explicit(&wq->head, memory_order_acquire);
 	uint32_t tail = atomic_load_explicit(&wq->tail, memory_order_relaxed);
+	const struct uroce_wr_record *rec;
+
+	if (tail == head)
+		return false;
+	rec = &wq->wr[tail & (wq->depth - 1)];
+	*cqe = (struct uroce_cqe){ .wr_id = rec->wr_id,
+				   .opcode = (uint8_t)rec->wc_opcode,
+				   .qpn = qp->v.qp.qp_num,
+				   .status = UROCE_WC_WR_FLUSH_ERR,
+				   .timestamp = uroce_clock_ns() };
+	if (wq == &qp->sq && !qp->is_told_dead) {
+		cqe->status = UROCE_WC_FATAL_ERR;
+		qp->is_told_dead = true;
+	}
+	wq_release(wq, tail);
+	return true;
+}
+
+bool uroce_cq_take_flushed(struct uroce_context *ctx, struct uroce_cq *cq, struct uroce_cqe *cqe)
+{
+	for (struct uroce_qp *qp = ctx->qps; qp; qp = qp->next) {
+		if (qp->v.qp.send_cq == &cq->v.cq && flush_wq(qp, &qp->sq, cqe))
+			return true;
+		if (qp->v.qp.recv_cq == &cq->v.cq && flush_wq(qp, &qp->rq, cqe))
+			return true;
+	}
+	return false;
+}
+
+static int harvest(struct uroce_cq *cq, int n, struct ibv_wc *wc)
+{
+	struct uroce_cqe cqe;
 	int got = 0;
 
-	for (; tail != head && got < n; tail++, got++) {
-		const struct uroce_wr_record *rec = &wq->wr[tail & (wq->depth - 1)];
-
-		memset(&wc[got], 0, sizeof(wc[got]));
-		wc[got].wr_id = rec->wr_id;
-		wc[got].opcode = (enum ibv_wc_opcode)rec->wc_opcode;
-		wc[got].qp_num = qp->v.qp.qp_num;
-		wc[got].status = IBV_WC_WR_FLUSH_ERR;
-		if (wq == &qp->sq && !qp->is_told_dead) {
-			wc[got].status = IBV_WC_FATAL_ERR;
-			qp->is_told_dead = true;
-		}
-	}
-	atomic_store_explicit(&wq->tail, tail, memory_order_release);
+	while (got < n && uroce_cq_take(cq, &cqe))
+		fill_wc(&wc[got++], &cqe);
+	uroce_cq_give_back(cq);
 	return got;
 }
 
 static int poll_dead(struct uroce_context *ctx, struct uroce_cq *cq, int n, struct ibv_wc *wc)
 {
+	struct uroce_cqe cqe;
 	int got;
 
 	pthread_mutex_lock(&ctx->objects);
-	pthread_mutex_lock(&cq->lock);
+	uroce_lock(&cq->lock);
 	got = harvest(cq, n, wc);
-	for (struct uroce_qp *qp = ctx->qps; qp && got < n; qp = qp->next) {
-		if (qp->v.qp.send_cq == &cq->v.cq)
-			got += flush_wq(qp, &qp->sq, n - got, wc + got);
-		if (qp->v.qp.recv_cq == &cq->v.cq)
-			got += flush_wq(qp, &qp->rq, n - got, wc + got);
-	}
-	pthread_mutex_unlock(&cq->lock);
+	while (got < n && uroce_cq_take_flushed(ctx, cq, &cqe))
+		fill_wc(&wc[got++], &cqe);
+	uroce_unlock(&cq->lock);
 	pthread_mutex_unlock(&ctx->objects);
 	return got ? got : -EIO;
 }
 
-/* Nothing came: let others work, and now and then see whether anything can still come. */
-static int poll_idle(struct uroce_context *ctx, struct uroce_cq *cq, int n, struct ibv_wc *wc)
+/* Now and then see whether anything can still come. */
+int uroce_cq_rest(struct uroce_context *ctx, struct uroce_cq *cq)
 {
 	uint64_t now;
 
-	if (atomic_load_explicit(&ctx->is_dead, memory_order_relaxed))
-		return poll_dead(ctx, cq, n, wc);
 	if (__atomic_load_n(&cq->page->overrun, __ATOMIC_RELAXED))
-		return -EIO;
+		return EIO;
 	now = uroce_poll_empty(cq);
 	if (now && now - atomic_load_explicit(&ctx->looked_at, memory_order_relaxed) > LOOK_GAP_NS) {
 		atomic_store_explicit(&ctx->looked_at, now, memory_order_relaxed);
@@ -184,16 +214,19 @@ static int poll_idle(struct uroce_context *ctx, struct uroce_cq *cq, int n, stru
 
 int uroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
+	struct uroce_context *ctx = to_context(ibcq->context);
 	struct uroce_cq *cq = to_cq(ibcq);
 	int got;
 
 	if (n <= 0)
 		return n < 0 ? -EINVAL : 0;
-	pthread_mutex_lock(&cq->lock);
+	uroce_lock(&cq->lock);
 	got = harvest(cq, n, wc);
-	pthread_mutex_unlock(&cq->lock);
+	uroce_unlock(&cq->lock);
+	if (!got && atomic_load_explicit(&ctx->is_dead, memory_order_relaxed))
+		return poll_dead(ctx, cq, n, wc);
 	if (!got)
-		return poll_idle(to_context(ibcq->context), cq, n, wc);
+		return -uroce_cq_rest(ctx, cq);
 	uroce_poll_found();
 	return got;
 }

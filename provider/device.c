@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define PORT_NUM 1 /* a device has one port */
+#define PORT_NUM  1       /* a device has one port */
+#define CLOCK_KHZ 1000000 /* timestamps are in nanoseconds */
 
 int uroce_device_attr_read(struct uroce_context *ctx)
 {
@@ -62,6 +63,8 @@ int uroce_query_device_ex(struct ibv_context *ibctx, const struct ibv_query_devi
 		return EIO;
 	fill_device_attr(&full.orig_attr, &ctx->attr);
 	full.device_cap_flags_ex = ctx->attr.device_cap_flags;
+	full.completion_timestamp_mask = UINT64_MAX;
+	full.hca_core_clock = CLOCK_KHZ;
 	full.phys_port_cnt_ex = ctx->attr.phys_port_cnt;
 	memset(attr, 0, size);
 	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));

@@ -20,6 +20,36 @@
 
 struct uroce_qp;
 struct uroce_cq;
+struct uroce_pd;
+
+/* A mutex, or nothing where the program promised to come with one thread at a time. */
+struct uroce_lock {
+	pthread_mutex_t mutex;
+	bool is_elided;
+};
+
+static inline void uroce_lock(struct uroce_lock *l)
+{
+	if (!l->is_elided)
+		pthread_mutex_lock(&l->mutex);
+}
+
+static inline void uroce_unlock(struct uroce_lock *l)
+{
+	if (!l->is_elided)
+		pthread_mutex_unlock(&l->mutex);
+}
+
+static inline void uroce_lock_init(struct uroce_lock *l, bool is_elided)
+{
+	pthread_mutex_init(&l->mutex, NULL);
+	l->is_elided = is_elided;
+}
+
+static inline void uroce_lock_fini(struct uroce_lock *l)
+{
+	pthread_mutex_destroy(&l->mutex);
+}
 
 struct uroce_context {
 	uint8_t room[VERBS_CONTEXT_ROOM]; /* the library's verbs_context may begin in here */
@@ -47,7 +77,7 @@ struct uroce_context {
 
 struct uroce_cq {
 	union verbs_cq v; /* first */
-	pthread_mutex_t lock;
+	struct uroce_lock lock;
 	uint8_t *mem;
 	size_t mem_size;
 	struct uroce_cq_page *page;
@@ -55,6 +85,11 @@ struct uroce_cq {
 	uint64_t sub_stride;
 	uint32_t next_sub;               /* where the next poll begins */
 	uint32_t cons[UROCE_MAX_WORKERS];
+	uint32_t prod[UROCE_MAX_WORKERS]; /* as last looked up: entries before it are there */
+	uint32_t taken;                  /* bit: cons of that sub-ring is to be published */
+	struct uroce_cqe cur;            /* extended polling: the completion being read */
+	bool is_flushing;                /* extended polling: of a dead daemon, `objects` held */
+	struct uroce_pd *domain;         /* parent domain, or NULL */
 	struct uroce_source *source;     /* its completion channel, or NULL */
 	struct uroce_source *wake;       /* without one: the context's wake-up channel, or NULL */
 	atomic_uint events_read;         /* events of either kind the program was given */
@@ -70,10 +105,11 @@ struct uroce_wr_record {
 
 /* A work queue as its producer sees it. head: next index to fill; tail: oldest not yet completed. */
 struct uroce_wq {
-	pthread_mutex_t lock;    /* producers; head is stored with it held */
+	struct uroce_lock lock;  /* producers; head is stored with it held */
 	uint8_t *slots;
 	struct uroce_ring *ring;
 	struct uroce_wr_record *wr;
+	bool is_wr_custom;       /* wr came from the parent domain's allocator */
 	uint32_t depth, stride;
 	uint32_t max_wr, max_sge;
 	atomic_uint head;
@@ -90,6 +126,7 @@ struct uroce_qp {
 	bool sq_sig_all;
 	bool is_told_dead; /* its first send was completed with a fatal error */
 	struct uroce_wq sq, rq;
+	struct uroce_pd *domain; /* parent domain, or NULL */
 	atomic_uint events_read;
 	struct uroce_qp *next;
 };
@@ -140,9 +177,7 @@ int uroce_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device
 			  struct ibv_device_attr_ex *attr, size_t size);
 int uroce_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr);
 
-/* pd.c, mr.c, ah.c */
-struct ibv_pd *uroce_alloc_pd(struct ibv_context *ctx);
-int uroce_dealloc_pd(struct ibv_pd *pd);
+/* mr.c, ah.c */
 struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access);
 int uroce_dereg_mr(struct verbs_mr *mr);
 struct ibv_ah *uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
@@ -150,14 +185,25 @@ int uroce_destroy_ah(struct ibv_ah *ah);
 void uroce_ah_attr_pack(struct uroce_ah_attr *to, const struct ibv_ah_attr *from);
 void uroce_ah_attr_unpack(struct ibv_ah_attr *to, const struct uroce_ah_attr *from);
 
-/* cq.c, cq_poll.c */
+/* cq.c, cq_poll.c, cq_ex.c */
 struct ibv_cq *uroce_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel,
 			       int vector);
+struct ibv_cq_ex *uroce_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
+/* Attributes have been checked. NULL with errno set. */
+struct uroce_cq *uroce_cq_make(struct uroce_context *ctx, const struct ibv_cq_init_attr_ex *attr,
+			       struct uroce_pd *domain, bool is_single_threaded);
 int uroce_destroy_cq(struct ibv_cq *cq);
 int uroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void uroce_cq_event(struct ibv_cq *cq);
 int uroce_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 void uroce_cq_purge(struct uroce_cq *cq, const struct uroce_qp *qp); /* lock held */
+/* The next completion for the program, wr_id and opcode as it posted them. Lock held. */
+bool uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe);
+void uroce_cq_give_back(struct uroce_cq *cq); /* after the last take: the entries are free. Lock held */
+/* The daemon is dead: the next request of this CQ's QPs, flushed. `objects` and lock held. */
+bool uroce_cq_take_flushed(struct uroce_context *ctx, struct uroce_cq *cq, struct uroce_cqe *cqe);
+/* A poll was empty: let others work. 0, or EIO: the CQ is in error. Lock not held. */
+int uroce_cq_rest(struct uroce_context *ctx, struct uroce_cq *cq);
 bool uroce_cq_has_entries(struct uroce_cq *cq);
 struct uroce_ring *uroce_cq_sub(const struct uroce_cq *cq, uint32_t i);
 
@@ -174,6 +220,10 @@ void uroce_qp_forget_work(struct uroce_qp *qp, bool leave); /* purge; leave: als
 int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int uroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 void uroce_qp_ring(struct uroce_qp *qp);
+
+/* rt.c */
+int uroce_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
+uint64_t uroce_clock_ns(void); /* the device's clock */
 
 /* polling.c: a poll of this thread found work; or nothing: the time in ns if the clock was read. */
 void uroce_poll_found(void);

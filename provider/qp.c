@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "provider/provider.h"
+#include "provider/domain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,24 +35,24 @@ static bool is_sound(const struct uroce_context *ctx, const struct uroce_create_
 			    r->cap.max_recv_sge * (uint32_t)sizeof(struct uroce_sge));
 }
 
-static int wq_init(struct uroce_wq *wq, struct uroce_ring *ring, uint8_t *slots, uint32_t depth,
-		   uint32_t stride)
+static int wq_init(struct uroce_wq *wq, struct uroce_pd *domain, struct uroce_ring *ring,
+		   uint8_t *slots, uint32_t depth, uint32_t stride)
 {
-	pthread_mutex_init(&wq->lock, NULL);
+	uroce_lock_init(&wq->lock, uroce_domain_is_single_threaded(domain));
 	wq->ring = ring;
 	wq->slots = slots;
 	wq->depth = depth;
 	wq->stride = stride;
 	if (!depth)
 		return 0;
-	wq->wr = calloc(depth, sizeof(*wq->wr));
+	wq->wr = uroce_domain_alloc(domain, depth * sizeof(*wq->wr), UROCE_RES_QP, &wq->is_wr_custom);
 	return wq->wr ? 0 : ENOMEM;
 }
 
-static void wq_fini(struct uroce_wq *wq)
+static void wq_fini(struct uroce_wq *wq, struct uroce_pd *domain)
 {
-	free(wq->wr);
-	pthread_mutex_destroy(&wq->lock);
+	uroce_domain_free(domain, wq->wr, UROCE_RES_QP, wq->is_wr_custom);
+	uroce_lock_fini(&wq->lock);
 }
 
 static int check_init_attr(const struct uroce_context *ctx, const struct ibv_qp_init_attr_ex *a)
@@ -109,9 +109,10 @@ static int map_queues(struct uroce_context *ctx, struct uroce_qp *qp,
 		return EIO;
 	qp->mem_size = r->size;
 	qp->page = (struct uroce_qp_page *)qp->mem;
-	err = wq_init(&qp->sq, &qp->page->sq, qp->mem + r->sq_off, r->sq_depth, r->sq_stride);
+	err = wq_init(&qp->sq, qp->domain, &qp->page->sq, qp->mem + r->sq_off, r->sq_depth,
+		      r->sq_stride);
 	if (!err)
-		err = wq_init(&qp->rq, &qp->page->rq, qp->mem + r->rq_off, r->rq_depth,
+		err = wq_init(&qp->rq, qp->domain, &qp->page->rq, qp->mem + r->rq_off, r->rq_depth,
 			      r->rq_stride);
 	qp->sq.max_wr = r->cap.max_send_wr;
 	qp->sq.max_sge = r->cap.max_send_sge;
@@ -151,8 +152,9 @@ static void fill_public(struct ibv_context *ibctx, struct uroce_qp *qp,
 static void qp_free(struct uroce_qp *qp)
 {
 	uroce_unmap(qp->mem, qp->mem_size);
-	wq_fini(&qp->sq);
-	wq_fini(&qp->rq);
+	wq_fini(&qp->sq, qp->domain);
+	wq_fini(&qp->rq, qp->domain);
+	uroce_domain_put(qp->domain);
 	free(qp);
 }
 
@@ -172,6 +174,7 @@ static struct ibv_qp *create(struct ibv_context *ibctx, struct ibv_qp_init_attr_
 		errno = err;
 		return NULL;
 	}
+	qp->domain = uroce_domain_get(uroce_domain_of(a->pd));
 	err = map_queues(ctx, qp, &rep, fd);
 	if (err) {
 		uroce_context_destroy(ctx, UROCE_OP_DESTROY_QP, rep.handle, NULL);
@@ -221,16 +224,16 @@ struct ibv_qp *uroce_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 
 static void lock_cqs(struct uroce_cq *a, struct uroce_cq *b)
 {
-	pthread_mutex_lock(a < b ? &a->lock : &b->lock);
+	uroce_lock(a < b ? &a->lock : &b->lock);
 	if (a != b)
-		pthread_mutex_lock(a < b ? &b->lock : &a->lock);
+		uroce_lock(a < b ? &b->lock : &a->lock);
 }
 
 static void unlock_cqs(struct uroce_cq *a, struct uroce_cq *b)
 {
 	if (a != b)
-		pthread_mutex_unlock(&b->lock);
-	pthread_mutex_unlock(&a->lock);
+		uroce_unlock(&b->lock);
+	uroce_unlock(&a->lock);
 }
 
 /* The daemon completes nothing more for this QP; what lies in its CQs must not reach the program. */

@@ -71,12 +71,12 @@ static void unpack(struct ibv_qp_attr *a, const struct uroce_qp_attr *from)
 /* Both sides begin again at index 0. */
 static void rewind_wq(struct uroce_wq *wq)
 {
-	pthread_mutex_lock(&wq->lock);
+	uroce_lock(&wq->lock);
 	atomic_store(&wq->head, 0);
 	atomic_store(&wq->tail, 0);
 	if (wq->depth)
 		uroce_ring_publish(wq->ring, 0);
-	pthread_mutex_unlock(&wq->lock);
+	uroce_unlock(&wq->lock);
 }
 
 int uroce_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)

@@ -45,7 +45,7 @@ int uroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv
 	uint32_t head, first;
 	int err;
 
-	pthread_mutex_lock(&rq->lock);
+	uroce_lock(&rq->lock);
 	first = head = atomic_load_explicit(&rq->head, memory_order_relaxed);
 	err = check_state(qp);
 	for (; wr && !err; wr = wr->next) {
@@ -61,7 +61,7 @@ int uroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv
 		if (uroce_qp_wants_doorbell(qp->page))
 			uroce_qp_ring(qp);
 	}
-	pthread_mutex_unlock(&rq->lock);
+	uroce_unlock(&rq->lock);
 	if (err)
 		*bad = wr;
 	return err;

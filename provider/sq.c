@@ -221,7 +221,7 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 	uint32_t head, first;
 	int err;
 
-	pthread_mutex_lock(&sq->lock);
+	uroce_lock(&sq->lock);
 	first = head = atomic_load_explicit(&sq->head, memory_order_relaxed);
 	err = uroce_sq_check_state(qp);
 	for (; wr && !err; wr = wr->next) {
@@ -232,7 +232,7 @@ int uroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send
 	}
 	if (head != first)
 		uroce_sq_publish(qp, head);
-	pthread_mutex_unlock(&sq->lock);
+	uroce_unlock(&sq->lock);
 	if (err)
 		*bad = wr;
 	return err;
