@@ -70,7 +70,7 @@ def _():
 @case("nothing of the build directory's path is left in the installed files")
 def _():
     with Installed() as i:
-        for path in i.files():
+        for path in (p for p in i.files() if "/man/" not in p):
             out = subprocess.run(["readelf", "-d", os.path.join(i.root, path)],
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                  check=False).stdout
