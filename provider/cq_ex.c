@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <time.h>
 
-#define WC_FLAGS \
+#define WC_FLAGS                                                       \
 	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
 	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 #define ATTR_MASK (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)

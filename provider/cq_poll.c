@@ -23,8 +23,8 @@ static const struct uroce_wr_record *wq_record(struct uroce_wq *wq, uint32_t ind
 }
 
 /*
- * Free this entry and all before it: queues complete in order, and an unsignaled request is known to
- * be done when a later one is.
+ * Free this entry and all before it: queues complete in order, and an unsignaled request is known
+ * to be done when a later one is.
  */
 static void wq_release(struct uroce_wq *wq, uint32_t index)
 {
@@ -147,11 +147,11 @@ static bool flush_wq(struct uroce_qp *qp, struct uroce_wq *wq, struct uroce_cqe 
 	if (tail == head)
 		return false;
 	rec = &wq->wr[tail & (wq->depth - 1)];
-	*cqe = (struct uroce_cqe){ .wr_id = rec->wr_id,
-				   .opcode = (uint8_t)rec->wc_opcode,
-				   .qpn = qp->v.qp.qp_num,
-				   .status = UROCE_WC_WR_FLUSH_ERR,
-				   .timestamp = uroce_clock_ns() };
+	*cqe = (struct uroce_cqe) { .wr_id = rec->wr_id,
+				    .opcode = (uint8_t)rec->wc_opcode,
+				    .qpn = qp->v.qp.qp_num,
+				    .status = UROCE_WC_WR_FLUSH_ERR,
+				    .timestamp = uroce_clock_ns() };
 	if (wq == &qp->sq && !qp->is_told_dead) {
 		cqe->status = UROCE_WC_FATAL_ERR;
 		qp->is_told_dead = true;
@@ -205,7 +205,8 @@ int uroce_cq_rest(struct uroce_context *ctx, struct uroce_cq *cq)
 	if (__atomic_load_n(&cq->page->overrun, __ATOMIC_RELAXED))
 		return EIO;
 	now = uroce_poll_empty(cq);
-	if (now && now - atomic_load_explicit(&ctx->looked_at, memory_order_relaxed) > LOOK_GAP_NS) {
+	if (now &&
+	    now - atomic_load_explicit(&ctx->looked_at, memory_order_relaxed) > LOOK_GAP_NS) {
 		atomic_store_explicit(&ctx->looked_at, now, memory_order_relaxed);
 		uroce_context_is_dead(ctx);
 	}

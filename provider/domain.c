@@ -89,8 +89,8 @@ int uroce_dealloc_pd(struct ibv_pd *ibpd)
 			atomic_fetch_sub(&pd->td->refs, 1);
 		atomic_fetch_sub(&pd->real->refs, 1);
 	} else {
-		err = uroce_context_destroy(to_context(ibpd->context), UROCE_OP_FREE_PD, ibpd->handle,
-					    NULL);
+		err = uroce_context_destroy(to_context(ibpd->context), UROCE_OP_FREE_PD,
+					    ibpd->handle, NULL);
 	}
 	if (!err)
 		free(pd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains, and what a program may hang on one: a thread domain (its objects come with one
- * thread at a time, so their locks are left out) and allocators for the provider's host memory. The
- * rings are not host memory: they are shared with the daemon, which makes them.
+ * Protection domains, and what a program may hang on one: a thread domain (its objects come with
+ * one thread at a time, so their locks are left out) and allocators for the provider's host memory.
+ * The rings are not host memory: they are shared with the daemon, which makes them.
  */
 #pragma once
 
@@ -14,9 +14,9 @@ struct uroce_td {
 };
 
 struct uroce_pd {
-	struct ibv_pd v; /* first */
-	atomic_uint refs;          /* parent domains of it; or objects in this parent domain */
-	struct uroce_pd *real;     /* parent domain: of which PD; else NULL */
+	struct ibv_pd v;       /* first */
+	atomic_uint refs;      /* parent domains of it; or objects in this parent domain */
+	struct uroce_pd *real; /* parent domain: of which PD; else NULL */
 	struct uroce_td *td;
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);

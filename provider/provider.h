@@ -116,6 +116,14 @@ struct uroce_wq {
 	atomic_uint tail;        /* stored under the CQ's lock */
 };
 
+/* ibv_wr_*: what lies between ibv_wr_start and ibv_wr_complete. */
+struct uroce_wr_build {
+	uint32_t first, head;  /* indices of what is being built */
+	struct uroce_wqe *wqe; /* the one that setters fill; NULL: none, or refused */
+	int err;               /* the first thing refused */
+	bool needs_address;    /* UD, and wr_set_ud_addr has not come yet */
+};
+
 struct uroce_qp {
 	union verbs_qp v; /* first */
 	uint8_t *mem;
@@ -126,7 +134,8 @@ struct uroce_qp {
 	bool sq_sig_all;
 	bool is_told_dead; /* its first send was completed with a fatal error */
 	struct uroce_wq sq, rq;
-	struct uroce_pd *domain; /* parent domain, or NULL */
+	struct uroce_wr_build build; /* under the SQ's lock */
+	struct uroce_pd *domain;     /* parent domain, or NULL */
 	atomic_uint events_read;
 	struct uroce_qp *next;
 };
@@ -215,6 +224,10 @@ int uroce_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int uroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		   struct ibv_qp_init_attr *init);
 void uroce_qp_forget_work(struct uroce_qp *qp, bool leave); /* purge; leave: also leave the table */
+
+/* wr_ex.c: ibv_wr_* on a QP. 0, or EOPNOTSUPP for operations its type has not. */
+int uroce_wr_ex_check(enum ibv_qp_type type, uint64_t send_ops);
+void uroce_wr_ex_init(struct uroce_qp *qp, uint64_t send_ops);
 
 /* sq.c, rq.c */
 int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

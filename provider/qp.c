@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define QP_ATTR_MASK \
+	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS)
+
 static bool is_power_of_two(uint32_t v)
 {
 	return v && !(v & (v - 1));
@@ -59,6 +62,9 @@ static int check_init_attr(const struct uroce_context *ctx, const struct ibv_qp_
 {
 	const struct uroce_device_attr *d = &ctx->attr;
 
+	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	    uroce_wr_ex_check(a->qp_type, a->send_ops_flags))
+		return EOPNOTSUPP;
 	if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC && a->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
 	if (a->srq)
@@ -142,6 +148,8 @@ static void fill_public(struct ibv_context *ibctx, struct uroce_qp *qp,
 	pthread_mutex_init(&v->mutex, NULL);
 	pthread_cond_init(&v->cond, NULL);
 	qp->sq_sig_all = a->sq_sig_all != 0;
+	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		uroce_wr_ex_init(qp, a->send_ops_flags);
 	a->cap.max_send_wr = r->cap.max_send_wr;
 	a->cap.max_recv_wr = r->cap.max_recv_wr;
 	a->cap.max_send_sge = r->cap.max_send_sge;
@@ -211,7 +219,8 @@ struct ibv_qp *uroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 struct ibv_qp *uroce_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
-	if (attr->comp_mask & ~(uint32_t)IBV_QP_INIT_ATTR_PD) {
+	if ((attr->comp_mask & ~(uint32_t)QP_ATTR_MASK) ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}

@@ -6,11 +6,10 @@
 #include <unistd.h>
 
 #define QPT(type) (1u << IBV_QPT_##type)
-#define SEND_FLAGS \
+#define SEND_FLAGS                                                                   \
 	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE | \
 	 IBV_SEND_IP_CSUM)
-#define WQE_FLAGS \
-	(UROCE_WQE_FENCE | UROCE_WQE_SIGNALED | UROCE_WQE_SOLICITED | UROCE_WQE_INLINE)
+#define WQE_FLAGS (UROCE_WQE_FENCE | UROCE_WQE_SIGNALED | UROCE_WQE_SOLICITED | UROCE_WQE_INLINE)
 
 /* What may be posted to which kind of QP, and what its completion is called. Others: no type. */
 /* clang-format off */
@@ -39,6 +38,11 @@ bool uroce_sq_may_post(enum ibv_qp_type type, uint32_t opcode)
 	return opcode < N_OPCODES && (opcode_table[opcode].types & (1u << type));
 }
 
+bool uroce_sq_may_inline(uint32_t opcode)
+{
+	return opcode_table[opcode].may_inline;
+}
+
 int uroce_sq_begin(struct uroce_qp *qp, uint32_t index, const struct uroce_sq_op *op,
 		   struct uroce_wqe **out)
 {
@@ -53,7 +57,7 @@ int uroce_sq_begin(struct uroce_qp *qp, uint32_t index, const struct uroce_sq_op
 	if (index - atomic_load_explicit(&sq->tail, memory_order_acquire) >= sq->max_wr)
 		return ENOMEM;
 	wqe = (struct uroce_wqe *)(sq->slots + (size_t)slot * sq->stride);
-	*wqe = (struct uroce_wqe){
+	*wqe = (struct uroce_wqe) {
 		.wr_id = op->wr_id,
 		.opcode = (uint8_t)op->opcode,
 		.flags = (uint8_t)((op->flags & WQE_FLAGS) |
@@ -81,7 +85,7 @@ void uroce_wqe_add_sge(struct uroce_wqe *wqe, uint64_t addr, uint32_t length, ui
 
 	if (!length)
 		return;
-	*sge = (struct uroce_sge){ .addr = addr, .length = length, .lkey = lkey };
+	*sge = (struct uroce_sge) { .addr = addr, .length = length, .lkey = lkey };
 	wqe->num_sge++;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Work requests as WQEs: one way of writing them for both ways of posting, ibv_post_send and
- * ibv_wr_*. All of it with the SQ's lock held; nothing is seen by the daemon before uroce_sq_publish.
+ * ibv_wr_*. All of it with the SQ's lock held; nothing is seen by the daemon before
+ * uroce_sq_publish.
  */
 #pragma once
 
 #include "provider/provider.h"
 
 /* What a window may allow, and that its addresses may begin at 0. */
-#define UROCE_MW_ACCESS \
+#define UROCE_MW_ACCESS                                                              \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
 
@@ -21,13 +22,14 @@ struct uroce_sq_op {
 
 /* Does the service type have this operation (enum ibv_wr_opcode)? */
 bool uroce_sq_may_post(enum ibv_qp_type type, uint32_t opcode);
+bool uroce_sq_may_inline(uint32_t opcode);
 
 /* EINVAL: not in this state; EIO: the daemon is gone. */
 int uroce_sq_check_state(const struct uroce_qp *qp);
 
 /*
- * Begin the request of index `index`: *wqe has its header, no operands and no data. EINVAL, or ENOMEM
- * when the queue is full.
+ * Begin the request of index `index`: *wqe has its header, no operands and no data. EINVAL, or
+ * ENOMEM when the queue is full.
  */
 int uroce_sq_begin(struct uroce_qp *qp, uint32_t index, const struct uroce_sq_op *op,
 		   struct uroce_wqe **wqe);

@@ -101,6 +101,8 @@ union verbs_qp {
 	uint8_t room[VERBS_QP_ROOM];
 };
 
+#define VERBS_QP_EX 2u /* bit of verbs_qp.comp_mask: ibv_qp_to_qp_ex may hand out qp_ex */
+
 union verbs_cq {
 	struct ibv_cq cq;
 	struct ibv_cq_ex cq_ex;
