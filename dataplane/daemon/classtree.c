@@ -15,9 +15,9 @@
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/metrics.h"
 
-#define SYS_NEW RUNDIR_SYS ".new"
+#define SYS_NEW      RUNDIR_SYS ".new"
 #define FIRST_UVERBS 100u  /* real HCAs count from 0 */
-#define NULL_RDEV "1:3"    /* /dev/null: what stands at /dev/infiniband */
+#define NULL_RDEV    "1:3" /* /dev/null: what stands at /dev/infiniband */
 
 /* Where a tree is being written: the first error stops everything after it. */
 struct tree {
@@ -60,17 +60,17 @@ __attribute__((format(printf, 3, 4))) static void put(struct tree *t, const char
 		close(fd);
 }
 
-#define PUT(t, pathfmt, name, ...)                                   \
-	do {                                                         \
-		char path_[400];                                     \
-		snprintf(path_, sizeof(path_), pathfmt, name);       \
-		put(t, path_, __VA_ARGS__);                          \
+#define PUT(t, pathfmt, name, ...)                             \
+	do {                                                   \
+		char path_[400];                               \
+		snprintf(path_, sizeof(path_), pathfmt, name); \
+		put(t, path_, __VA_ARGS__);                    \
 	} while (0)
 
 static void guid_text(const uint8_t g[8], char text[20])
 {
-	snprintf(text, 20, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0], g[1], g[2], g[3], g[4], g[5],
-		 g[6], g[7]);
+	snprintf(text, 20, "%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0], g[1], g[2], g[3], g[4],
+		 g[5], g[6], g[7]);
 }
 
 static void put_verbs(struct tree *t, const struct device *dev)
@@ -159,10 +159,12 @@ static void put_gids(struct tree *t, const struct device *dev)
 		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gids/%u", dev->name, i);
 		put(t, path, "%s", gid);
 		/* Also for empty entries: readers take a missing type for RoCE v1. */
-		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gid_attrs/types/%u", dev->name, i);
+		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gid_attrs/types/%u", dev->name,
+			 i);
 		put(t, path, "RoCE v2");
 		/* No network interface stands behind the embedded switch: there, and empty. */
-		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gid_attrs/ndevs/%u", dev->name, i);
+		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gid_attrs/ndevs/%u", dev->name,
+			 i);
 		put(t, path, "%s", "");
 	}
 }
@@ -191,7 +193,8 @@ static void put_all(struct tree *t)
 	put(t, "infiniband_verbs/abi_version", "6");
 	put(t, "misc/rdma_cm/abi_version", "4");
 	put(t, "misc/rdma_cm/dev", NULL_RDEV);
-	/* Last one first: tmpfs lists what is newest first, and programs take the first they find. */
+	/* Last one first: tmpfs lists what is newest first, and programs take the first they find.
+	 */
 	for (unsigned i = t->d->n_devices; i-- > 0;) {
 		put_verbs(t, t->d->device[i]);
 		put_device(t, t->d->device[i]);

@@ -13,10 +13,13 @@
 enum { OPT_RUN_DIR = 256, OPT_DEVICES, OPT_WORKERS, OPT_READY_FD, OPT_LOG_LEVEL, OPT_CHECK_ICRC };
 
 static const struct argp_option options[] = {
-	{ "run-dir", OPT_RUN_DIR, "DIR", 0, "Directory of the control socket and the class tree "
-	  "(default: $UROCE_RUN_DIR, /run/uroce, $XDG_RUNTIME_DIR/uroce or /tmp/uroce-UID)", 0 },
+	{ "run-dir", OPT_RUN_DIR, "DIR", 0,
+	  "Directory of the control socket and the class tree "
+	  "(default: $UROCE_RUN_DIR, /run/uroce, $XDG_RUNTIME_DIR/uroce or /tmp/uroce-UID)",
+	  0 },
 	{ "devices", OPT_DEVICES, "N", 0, "How many devices to make (1 to 16, default 2)", 0 },
-	{ "workers", OPT_WORKERS, "N", 0, "How many worker threads run them (1 to 16, default 1)", 0 },
+	{ "workers", OPT_WORKERS, "N", 0, "How many worker threads run them (1 to 16, default 1)",
+	  0 },
 	{ "ready-fd", OPT_READY_FD, "FD", 0, "Write one byte to FD once clients can connect", 0 },
 	{ "log-level", OPT_LOG_LEVEL, "LEVEL", 0, "error, warning (default), info or debug", 0 },
 	{ "check-icrc", OPT_CHECK_ICRC, "on|off", 0,
@@ -62,7 +65,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_LOG_LEVEL:
 		level = log_level_parse(arg);
 		if (level < 0)
-			argp_error(state, "--log-level: '%s' is not error, warning, info or debug", arg);
+			argp_error(state, "--log-level: '%s' is not error, warning, info or debug",
+				   arg);
 		c->log_level = (enum log_level)level;
 		return 0;
 	case OPT_CHECK_ICRC:
@@ -85,12 +89,15 @@ void config_parse(struct config *c, int argc, char **argv)
 		.parser = parse,
 		.doc = "The software RDMA NIC: serves the uroce devices to the programs of this machine."
 		       "\vIt stays in the foreground until SIGTERM, SIGINT or `uroce stop`.\n\n"
-		       "Exit status: 0 clean stop, 1 failure, 2 wrong use, 3 another daemon already "
-		       "runs in this directory.",
+		       "Exit status: 0 clean stop, 1 failure, 2 wrong use, 3 another daemon "
+		       "already runs in this directory.",
 	};
 
-	*c = (struct config){ .n_devices = 2, .n_workers = 1, .ready_fd = -1,
-			      .log_level = LOG_LEVEL_WARNING, .check_icrc = true };
+	*c = (struct config) { .n_devices = 2,
+			       .n_workers = 1,
+			       .ready_fd = -1,
+			       .log_level = LOG_LEVEL_WARNING,
+			       .check_icrc = true };
 	argp_err_exit_status = 2;
 	argp_program_version = "uroced " UROCE_VERSION;
 	argp_parse(&argp, argc, argv, 0, NULL, c);

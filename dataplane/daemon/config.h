@@ -12,7 +12,7 @@ struct config {
 	const char *run_dir; /* as given; NULL: the default rule */
 	unsigned n_devices;
 	unsigned n_workers;
-	int ready_fd;        /* -1: none */
+	int ready_fd; /* -1: none */
 	enum log_level log_level;
 	bool check_icrc;
 };

@@ -28,8 +28,8 @@
 struct control {
 	struct daemon *daemon;
 	int epoll_fd, listen_fd, signal_fd, poke_fd, timer_fd;
-	int reserve_fd;  /* given up for a moment when descriptors run out */
-	uint32_t poked;  /* CONTROL_POKE_*, set by any thread */
+	int reserve_fd; /* given up for a moment when descriptors run out */
+	uint32_t poked; /* CONTROL_POKE_*, set by any thread */
 	uint32_t is_refreshing;
 	bool must_stop;
 	struct watch listen_watch, signal_watch, poke_watch, timer_watch;
@@ -147,7 +147,8 @@ int control_create(struct daemon *d)
 void control_destroy(struct daemon *d)
 {
 	struct control *c = d->control;
-	int fds[] = { c->listen_fd, c->signal_fd, c->poke_fd, c->timer_fd, c->reserve_fd, c->epoll_fd };
+	int fds[] = { c->listen_fd, c->signal_fd,  c->poke_fd,
+		      c->timer_fd,  c->reserve_fd, c->epoll_fd };
 
 	d->control = NULL;
 	for (unsigned i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)

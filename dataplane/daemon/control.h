@@ -9,13 +9,22 @@ struct daemon;
 struct control;
 
 /* What an epoll event is about. */
-enum watch_kind { WATCH_LISTEN, WATCH_SIGNAL, WATCH_POKE, WATCH_TIMER, WATCH_SOCKET, WATCH_PROCESS, WATCH_NOTIFY };
+enum watch_kind {
+	WATCH_LISTEN,
+	WATCH_SIGNAL,
+	WATCH_POKE,
+	WATCH_TIMER,
+	WATCH_SOCKET,
+	WATCH_PROCESS,
+	WATCH_NOTIFY
+};
 struct watch {
 	enum watch_kind kind;
 	void *object; /* struct session, or struct notify */
 };
 
-/* Listens in the run directory. SIGTERM and SIGINT must be blocked. 0 or a negative errno, logged. */
+/* Listens in the run directory. SIGTERM and SIGINT must be blocked. 0 or a negative errno, logged.
+ */
 int control_create(struct daemon *d);
 void control_destroy(struct daemon *d);
 

@@ -29,8 +29,8 @@ struct daemon {
 	struct session *session[DAEMON_MAX_SESSIONS];
 	struct control *control;
 	/*
-	 * `uroce fault`: runs one command line, *json: malloc'ed reply. 0 or a negative errno. NULL:
-	 * the links of this daemon know no faults.
+	 * `uroce fault`: runs one command line, *json: malloc'ed reply. 0 or a negative errno.
+	 * NULL: the links of this daemon know no faults.
 	 */
 	int (*fault)(void *ctx, const char *line, char **json);
 	void *fault_ctx;

@@ -22,8 +22,8 @@ static int lcores_text(const cpu_set_t *set, char *text, size_t size)
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		if (!CPU_ISSET(cpu, set))
 			continue;
-		off += (size_t)snprintf(text + off, size - off, "%s%d", text[off - 1] == '(' ? "" : ",",
-					cpu);
+		off += (size_t)snprintf(text + off, size - off, "%s%d",
+					text[off - 1] == '(' ? "" : ",", cpu);
 		if (off + 8 >= size)
 			return -ENAMETOOLONG;
 	}
@@ -48,9 +48,19 @@ static const char *eal_level(void)
 int eal_start(const char *run_dir)
 {
 	char lcores[4096], prefix[32];
-	char *argv[] = { "uroced", "--no-huge", "-m", MEMORY_MB, "--no-shconf", "--no-pci",
-			 "--no-telemetry", "--file-prefix", prefix, "--lcores", lcores,
-			 (char *)eal_level(), NULL };
+	char *argv[] = { "uroced",
+			 "--no-huge",
+			 "-m",
+			 MEMORY_MB,
+			 "--no-shconf",
+			 "--no-pci",
+			 "--no-telemetry",
+			 "--file-prefix",
+			 prefix,
+			 "--lcores",
+			 lcores,
+			 (char *)eal_level(),
+			 NULL };
 	cpu_set_t allowed;
 	int err;
 

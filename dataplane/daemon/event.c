@@ -21,8 +21,8 @@ void event_async(void *ctx, const struct engine_event *ev)
 {
 	struct uroce_async_record rec = { .element = ev->element, .type = ev->type };
 	struct daemon *d = ctx;
-	struct session *s = __atomic_load_n(&d->session[ev->owner % DAEMON_MAX_SESSIONS],
-					    __ATOMIC_ACQUIRE);
+	struct session *s =
+		__atomic_load_n(&d->session[ev->owner % DAEMON_MAX_SESSIONS], __ATOMIC_ACQUIRE);
 
 	if (s && notify_send(&s->async, &rec))
 		control_poke(d->control, CONTROL_POKE_FLUSH);

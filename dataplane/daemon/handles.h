@@ -26,8 +26,8 @@ void *handles_del(struct handles *h, uint32_t handle);
 void *handles_next(const struct handles *h, uint32_t *pos);
 
 /*
- * A pool of numbers first..first + n - 1 with a generation each, given out in the order in which they
- * came back, so that an old number stays unused for as long as can be.
+ * A pool of numbers first..first + n - 1 with a generation each, given out in the order in which
+ * they came back, so that an old number stays unused for as long as can be.
  */
 struct numbers {
 	uint32_t first, n;

@@ -36,7 +36,8 @@ void log_line(enum log_level level, const char *fmt, ...)
 
 	if (level > max_level)
 		return;
-	n = snprintf(line, sizeof(line), "uroced: %s%s", level <= LOG_LEVEL_WARNING ? level_name[level] : "",
+	n = snprintf(line, sizeof(line), "uroced: %s%s",
+		     level <= LOG_LEVEL_WARNING ? level_name[level] : "",
 		     level <= LOG_LEVEL_WARNING ? ": " : "");
 	va_start(ap, fmt);
 	m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);

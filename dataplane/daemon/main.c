@@ -15,17 +15,17 @@
 #include "dataplane/daemon/daemon.h"
 #include "dataplane/daemon/device.h"
 #include "dataplane/daemon/eal.h"
+#include "dataplane/daemon/links.h"
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/metrics.h"
 #include "dataplane/daemon/session.h"
 #include "dataplane/daemon/worker.h"
 #include "dataplane/host/clock.h"
-#include "fabric/link/link_switch.h"
 
 enum { EXIT_RUNNING = 3 };
 
 static struct daemon the_daemon;
-static struct link_switch *the_switch;
+static struct links *the_links;
 
 /* Signals come through a descriptor; threads made from here on inherit the mask. */
 static void block_signals(void)
@@ -51,13 +51,6 @@ static void raise_limits(void)
 	setrlimit(RLIMIT_NOFILE, &r);
 }
 
-static void wake_worker(void *ctx, unsigned id)
-{
-	struct daemon *d = ctx;
-
-	worker_wake(d->worker[id]);
-}
-
 static void worker_woken(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -65,24 +58,17 @@ static void worker_woken(void *ctx)
 	control_poke(d->control, CONTROL_POKE_AWAKE);
 }
 
-static void count_link(const struct device *dev, unsigned worker, struct metrics_port *add_to)
+static void count_link(const struct device *dev, struct metrics_port *out)
 {
-	struct link_counters c;
-
-	link_switch_counters(dev->port[worker], &c);
-	add_to->tx_packets += c.tx_packets;
-	add_to->tx_bytes += c.tx_bytes;
-	add_to->rx_packets += c.rx_packets;
-	add_to->rx_bytes += c.rx_bytes;
-	for (unsigned i = 0; i < LINK_N_DROPS; i++)
-		add_to->drops += c.drop[i];
+	links_count(the_links, dev->index, out);
 }
 
 static int make_workers(struct daemon *d)
 {
 	for (unsigned i = 0; i < d->conf.n_workers; i++) {
-		struct worker_conf conf = { .id = i, .enter = eal_enter_thread,
-					    .woken = worker_woken, .ctx = d };
+		struct worker_conf conf = {
+			.id = i, .enter = eal_enter_thread, .woken = worker_woken, .ctx = d
+		};
 		int err;
 
 		d->worker[i] = worker_create(&conf, &err);
@@ -100,7 +86,7 @@ static int make_device(struct daemon *d, unsigned index)
 	int err;
 
 	device_mac(index, mac);
-	err = link_switch_add_device(the_switch, mac, DEVICE_MTU, ports);
+	err = links_add_device(the_links, index, mac, DEVICE_MTU, ports);
 	if (!err)
 		err = device_create(&d->device[index], d, index, ports);
 	if (err)
@@ -113,14 +99,13 @@ static int make_device(struct daemon *d, unsigned index)
 
 static int make_devices(struct daemon *d)
 {
-	struct link_switch_conf conf = { .n_workers = d->n_workers, .max_devices = CONFIG_MAX_DEVICES,
-					 .wake = wake_worker, .wake_ctx = d };
-	int err = 0;
+	int err = links_create(&the_links, d);
 
-	the_switch = link_switch_create(&conf);
-	if (!the_switch)
-		return -errno;
+	if (err)
+		return err;
 	metrics_set_link(count_link);
+	d->fault = links_fault;
+	d->fault_ctx = the_links;
 	for (unsigned i = 0; !err && i < d->conf.n_devices; i++)
 		err = make_device(d, i);
 	return err;
@@ -164,13 +149,10 @@ static void take_down(struct daemon *d)
 		worker_stop(d->worker[w]);
 		worker_destroy(d->worker[w]);
 	}
-	for (unsigned i = 0; i < d->n_devices; i++) {
-		if (the_switch)
-			link_switch_del_device(the_switch, d->device[i]->mac);
+	if (the_links)
+		links_destroy(the_links);
+	for (unsigned i = 0; i < d->n_devices; i++)
 		device_destroy(d->device[i]);
-	}
-	if (the_switch)
-		link_switch_destroy(the_switch);
 	metrics_free();
 	rundir_close(&d->dir);
 }

@@ -21,8 +21,8 @@ void metrics_set_link(metrics_link_fn *fn)
 void metrics_port(const struct device *dev, struct metrics_port *out)
 {
 	memset(out, 0, sizeof(*out));
-	for (unsigned w = 0; link_fn && w < dev->daemon->n_workers; w++)
-		link_fn(dev, w, out);
+	if (link_fn)
+		link_fn(dev, out);
 }
 
 uint64_t metrics_engine(const struct device *dev, unsigned i)
@@ -35,7 +35,8 @@ uint64_t metrics_engine(const struct device *dev, unsigned i)
 	return sum;
 }
 
-/* Standard port counters (IBA 16.1.3.5 and Linux): data in words of 4 bytes. What cannot happen is 0. */
+/* Standard port counters (IBA 16.1.3.5 and Linux): data in words of 4 bytes. What cannot happen is
+ * 0. */
 enum source { ZERO, TX_WORDS, RX_WORDS, TX_PACKETS, RX_PACKETS, DROPS };
 static const struct {
 	const char *name;
@@ -97,8 +98,8 @@ static void write_value(const struct daemon *d, const struct device *dev, const 
 	char path[256], text[24];
 	int fd, n = snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
 
-	snprintf(path, sizeof(path), RUNDIR_SYS "/class/infiniband/%s/ports/1/%s/%s", dev->name, folder,
-		 name);
+	snprintf(path, sizeof(path), RUNDIR_SYS "/class/infiniband/%s/ports/1/%s/%s", dev->name,
+		 folder, name);
 	fd = openat(d->dir.fd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;

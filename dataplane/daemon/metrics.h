@@ -14,8 +14,8 @@ struct metrics_port {
 	uint64_t drops; /* frames that the link lost, for whatever reason */
 };
 
-/* Sums over all workers. Set once by main: how the links of this daemon count; NULL: not at all. */
-typedef void metrics_link_fn(const struct device *dev, unsigned worker, struct metrics_port *add_to);
+/* Set once by main: how the links of this daemon count, all workers together. NULL: not at all. */
+typedef void metrics_link_fn(const struct device *dev, struct metrics_port *out);
 void metrics_set_link(metrics_link_fn *fn);
 void metrics_port(const struct device *dev, struct metrics_port *out);
 

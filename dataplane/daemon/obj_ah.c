@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Address handles: resolved once, here, and known to every engine, since any QP of the PD may use them. */
+/* Address handles: resolved once, here, and known to every engine, since any QP of the PD may use
+ * them. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -18,7 +18,7 @@ int request_create_channel(struct session *s, const void *body, struct reply *r)
 	err = notify_open(&ch->notify, sizeof(uint64_t), SESSION_MAX_CQ, &fd);
 	if (err)
 		goto free_channel;
-	ch->watch = (struct watch){ WATCH_NOTIFY, &ch->notify };
+	ch->watch = (struct watch) { WATCH_NOTIFY, &ch->notify };
 	err = control_watch(s->daemon->control, ch->notify.fd, 0, &ch->watch);
 	if (err)
 		goto close_pair;

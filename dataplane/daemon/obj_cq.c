@@ -32,15 +32,17 @@ static int give_to_engines(struct session *s, const struct cq *cq)
 {
 	for (unsigned w = 0; w < s->daemon->n_workers; w++) {
 		struct cmd cmd = { .op = ENGINE_CQ_ADD,
-				   .cq_add = { .cqn = cq->cqn, .depth = cq->depth, .owner = s->id,
+				   .cq_add = { .cqn = cq->cqn,
+					       .depth = cq->depth,
+					       .owner = s->id,
 					       .page = (struct uroce_cq_page *)cq->shm.base,
 					       .channel = (uint64_t)(uintptr_t)cq->channel,
 					       .token = cq->token } };
 		uint32_t unused;
 		int err;
 
-		cmd.cq_add.ring = (struct uroce_ring *)(cq->shm.base + SUB_OFF +
-							w * sub_stride(cq->depth));
+		cmd.cq_add.ring =
+			(struct uroce_ring *)(cq->shm.base + SUB_OFF + w * sub_stride(cq->depth));
 		err = device_command(s->dev, w, &cmd, NULL);
 		if (err) {
 			del_from_engines(s, cq, &unused);
@@ -84,7 +86,8 @@ int request_create_cq(struct session *s, const void *body, struct reply *r)
 	err = fill(s, cq, body);
 	if (err)
 		goto free_cq;
-	err = shm_create(&cq->shm, "uroce-cq", SUB_OFF + s->daemon->n_workers * sub_stride(cq->depth));
+	err = shm_create(&cq->shm, "uroce-cq",
+			 SUB_OFF + s->daemon->n_workers * sub_stride(cq->depth));
 	if (err)
 		goto free_cq;
 	err = session_charge(s, cq->shm.size);

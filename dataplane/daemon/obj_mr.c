@@ -8,10 +8,11 @@
 
 #define ACCESS_WRITES   (UROCE_ACCESS_REMOTE_WRITE | UROCE_ACCESS_REMOTE_ATOMIC)
 #define ACCESS_MW_BIND  0x10u
-#define ACCESS_HUGETLB  0x80u        /* a hint about the pages */
-#define ACCESS_OPTIONAL 0x3ff00000u  /* IBV_ACCESS_OPTIONAL_RANGE: may be ignored */
-#define ACCESS_KNOWN    (UROCE_ACCESS_LOCAL_WRITE | ACCESS_WRITES | UROCE_ACCESS_REMOTE_READ | \
-			 ACCESS_MW_BIND | ACCESS_HUGETLB)
+#define ACCESS_HUGETLB  0x80u       /* a hint about the pages */
+#define ACCESS_OPTIONAL 0x3ff00000u /* IBV_ACCESS_OPTIONAL_RANGE: may be ignored */
+#define ACCESS_KNOWN                                                                            \
+	(UROCE_ACCESS_LOCAL_WRITE | ACCESS_WRITES | UROCE_ACCESS_REMOTE_READ | ACCESS_MW_BIND | \
+	 ACCESS_HUGETLB)
 
 /* IBA C10-73: remote write or atomic need local write. */
 static int check_access(uint32_t access)
@@ -39,14 +40,17 @@ static int check_request(struct session *s, const struct uroce_reg_mr *req)
 static int give_to_engines(struct session *s, const struct mr *mr, const struct uroce_reg_mr *req)
 {
 	struct cmd cmd = { .op = ENGINE_MR_ADD,
-			   .mr_add = { .key = mr->key, .pd = mr->pd->number,
-				       .access = req->access & ACCESS_KNOWN, .iova = req->iova,
-				       .length = req->length, .addr = req->addr,
+			   .mr_add = { .key = mr->key,
+				       .pd = mr->pd->number,
+				       .access = req->access & ACCESS_KNOWN,
+				       .iova = req->iova,
+				       .length = req->length,
+				       .addr = req->addr,
 				       .region = appmem_region(s->mem) } };
 	int err = device_command_all(s->dev, &cmd, NULL);
 
 	if (err) {
-		cmd = (struct cmd){ .op = ENGINE_MR_DEL, .key = mr->key };
+		cmd = (struct cmd) { .op = ENGINE_MR_DEL, .key = mr->key };
 		device_command_all(s->dev, &cmd, NULL);
 	}
 	return err;
@@ -80,7 +84,7 @@ int request_reg_mr(struct session *s, const void *body, struct reply *r)
 	rep->lkey = rep->rkey = mr->key;
 	return 0;
 give_key:
-	device_command_all(s->dev, &(struct cmd){ .op = ENGINE_MR_DEL, .key = mr->key }, NULL);
+	device_command_all(s->dev, &(struct cmd) { .op = ENGINE_MR_DEL, .key = mr->key }, NULL);
 	numbers_give(&s->dev->keys, index);
 free_mr:
 	free(mr);

@@ -83,7 +83,8 @@ int rundir_lock(struct rundir *d)
 
 int rundir_write_pid(struct rundir *d)
 {
-	int fd = openat(d->fd, RUNDIR_PID, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	int fd = openat(d->fd, RUNDIR_PID, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+			0644);
 	int n;
 
 	if (fd < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The run directory: where clients find the control socket and the class tree. One daemon owns it. */
+/* The run directory: where clients find the control socket and the class tree. One daemon owns it.
+ */
 #pragma once
 
 #include <limits.h>

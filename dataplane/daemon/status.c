@@ -81,12 +81,12 @@ static json_t *devices_json(const struct daemon *d)
 
 		snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3],
 			 m[4], m[5]);
-		snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0], g[1], g[2],
-			 g[3], g[4], g[5], g[6], g[7]);
+		snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0], g[1],
+			 g[2], g[3], g[4], g[5], g[6], g[7]);
 		json_array_append_new(list,
 				      json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:o, s:o}", "name",
-						dev->name, "node_guid", guid, "state", "ACTIVE", "mac",
-						mac, "mtu", 4096, "link", "switch", "gids",
+						dev->name, "node_guid", guid, "state", "ACTIVE",
+						"mac", mac, "mtu", 4096, "link", "switch", "gids",
 						gids_json(dev), "counters", counters_json(dev)));
 	}
 	return list;
@@ -103,10 +103,10 @@ static json_t *clients_json(const struct daemon *d)
 			continue;
 		json_array_append_new(
 			list,
-			json_pack("{s:i, s:i, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:I}", "id",
-				  (int)s->id, "pid", (int)s->pid, "uid", (json_int_t)s->uid, "comm",
-				  s->comm, "device", s->dev->name, "pds", (int)s->pds.count, "mrs",
-				  (int)s->mrs.count, "cqs", (int)s->cqs.count, "qps",
+			json_pack("{s:i, s:i, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:I}",
+				  "id", (int)s->id, "pid", (int)s->pid, "uid", (json_int_t)s->uid,
+				  "comm", s->comm, "device", s->dev->name, "pds", (int)s->pds.count,
+				  "mrs", (int)s->mrs.count, "cqs", (int)s->cqs.count, "qps",
 				  (int)s->qps.count, "ahs", (int)s->ahs.count, "channels",
 				  (int)s->channels.count, "shared_bytes", (json_int_t)s->bytes));
 	}
@@ -130,8 +130,9 @@ struct qp_query {
 
 static json_t *qp_json(const struct session *s, const struct qp *qp, const struct engine_qp_info *i)
 {
-	static const char *const type[] = { [UROCE_QPT_RC] = "RC", [UROCE_QPT_UC] = "UC",
-					    [UROCE_QPT_UD] = "UD" };
+	static const char *const type[] = {
+		[UROCE_QPT_RC] = "RC", [UROCE_QPT_UC] = "UC", [UROCE_QPT_UD] = "UD"
+	};
 	static const char *const state[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 
 	return json_pack("{s:s, s:I, s:o, s:o, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
@@ -141,8 +142,8 @@ static json_t *qp_json(const struct session *s, const struct qp *qp, const struc
 			 "comm", s->comm, "remote_qpn", (json_int_t)i->dest_qpn, "mtu",
 			 (json_int_t)i->mtu, "nxt_psn", (json_int_t)i->nxt_psn, "una_psn",
 			 (json_int_t)i->una_psn, "epsn", (json_int_t)i->epsn, "sq_pending",
-			 (json_int_t)i->sq_pending, "retries", (json_int_t)i->retries, "rnr_retries",
-			 (json_int_t)i->rnr_retries);
+			 (json_int_t)i->sq_pending, "retries", (json_int_t)i->retries,
+			 "rnr_retries", (json_int_t)i->rnr_retries);
 }
 
 static size_t find_qps(const struct daemon *d, unsigned worker, struct qp_row *row)
@@ -160,7 +161,7 @@ static size_t find_qps(const struct daemon *d, unsigned worker, struct qp_row *r
 			if (qp->worker != worker)
 				continue;
 			if (row)
-				row[n] = (struct qp_row){ .s = s, .qp = qp };
+				row[n] = (struct qp_row) { .s = s, .qp = qp };
 			n++;
 		}
 	}
@@ -194,8 +195,8 @@ static json_t *qps_json(const struct daemon *d)
 		worker_call(d->worker[w], query_qps, &q);
 		for (size_t i = 0; i < q.n; i++)
 			if (!q.row[i].err)
-				json_array_append_new(list, qp_json(q.row[i].s, q.row[i].qp,
-								    &q.row[i].info));
+				json_array_append_new(
+					list, qp_json(q.row[i].s, q.row[i].qp, &q.row[i].info));
 		free(q.row);
 	}
 	return list;
@@ -203,11 +204,11 @@ static json_t *qps_json(const struct daemon *d)
 
 char *status_json(struct daemon *d)
 {
-	json_t *root = json_pack("{s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:o}", "version", UROCE_VERSION,
-				 "pid", (int)getpid(), "run_dir", d->dir.path, "uptime_s",
-				 (double)(clock_now() - d->started) / 1e9, "workers", workers_json(d),
-				 "devices", devices_json(d), "clients", clients_json(d), "qps",
-				 qps_json(d));
+	json_t *root = json_pack("{s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:o}", "version",
+				 UROCE_VERSION, "pid", (int)getpid(), "run_dir", d->dir.path,
+				 "uptime_s", (double)(clock_now() - d->started) / 1e9, "workers",
+				 workers_json(d), "devices", devices_json(d), "clients",
+				 clients_json(d), "qps", qps_json(d));
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 
 	json_decref(root);

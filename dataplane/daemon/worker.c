@@ -48,7 +48,7 @@ struct worker {
 	pthread_t thread;
 	pthread_mutex_t start_lock; /* start-up handshake only */
 	pthread_cond_t start_cond;
-	int start_err;              /* 1: not known yet */
+	int start_err; /* 1: not known yet */
 };
 
 static bool rx(struct worker_device *d, uint64_t now)
@@ -172,7 +172,7 @@ static void wait_until(struct worker *w, uint64_t deadline)
 	if (deadline != UINT64_MAX) {
 		uint64_t ns = deadline > now ? deadline - now : 0;
 
-		ts = (struct timespec){ (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+		ts = (struct timespec) { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
 		timeout = &ts;
 	}
 	/* Edge-triggered: taking the events is enough, nobody's counter is read. */
@@ -184,7 +184,8 @@ static void wait_until(struct worker *w, uint64_t deadline)
 static void sleep_until_work(struct worker *w)
 {
 	set_asleep(w, 1);
-	/* Whoever published before this fence is seen by this turn; whoever comes later sees us asleep. */
+	/* Whoever published before this fence is seen by this turn; whoever comes later sees us
+	 * asleep. */
 	if (!turn(w) && !w->is_tx_stuck && !__atomic_load_n(&w->must_stop, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&w->sleeps, w->sleeps + 1, __ATOMIC_RELAXED);
 		wait_until(w, next_deadline(w));
@@ -364,7 +365,7 @@ int worker_add_device(struct worker *w, struct engine *engine, struct link_port 
 
 	if (w->n_dev == CONFIG_MAX_DEVICES)
 		return -ENOSPC;
-	w->dev[w->n_dev++] = (struct worker_device){ .engine = engine, .port = port };
+	w->dev[w->n_dev++] = (struct worker_device) { .engine = engine, .port = port };
 	/* Level-triggered: the next turn empties the link. */
 	return fd < 0 ? 0 : watch(w, fd, EPOLLIN);
 }

@@ -17,7 +17,8 @@ struct link_port;
 
 struct worker_conf {
 	unsigned id;
-	/* Called once by the new thread before anything else; may be NULL. 0 or a negative errno. */
+	/* Called once by the new thread before anything else; may be NULL. 0 or a negative errno.
+	 */
 	int (*enter)(void);
 	/* Called by the thread each time it wakes from sleep; may be NULL. */
 	void (*woken)(void *ctx);

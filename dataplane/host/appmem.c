@@ -98,7 +98,8 @@ static void buf_advance(struct cursor *c, const struct buf_vec *v, uint64_t n)
 
 /* One system call's worth; bytes moved, or a negative errno. */
 static ssize_t move_vm(const struct appmem *m, int dir, const struct mem_vec *app, unsigned n_app,
-		       struct cursor ca, const struct buf_vec *buf, unsigned n_buf, struct cursor cb)
+		       struct cursor ca, const struct buf_vec *buf, unsigned n_buf,
+		       struct cursor cb)
 {
 	struct iovec remote[IOV_MAX], local[IOV_MAX];
 	unsigned nr = app_iov(remote, app, n_app, ca);

@@ -22,9 +22,9 @@ struct procmap_query_v1 {
 	uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
 	uint64_t vma_name_addr, build_id_addr;
 };
-#define PROCMAP_QUERY_V1      _IOWR('f', 17, struct procmap_query_v1)
-#define PROCMAP_VMA_READABLE  0x01u
-#define PROCMAP_VMA_WRITABLE  0x02u
+#define PROCMAP_QUERY_V1     _IOWR('f', 17, struct procmap_query_v1)
+#define PROCMAP_VMA_READABLE 0x01u
+#define PROCMAP_VMA_WRITABLE 0x02u
 
 static int open_proc(pid_t pid, const char *name, int flags)
 {
@@ -163,7 +163,8 @@ static int check_by_text(const struct appmem *m, uint64_t addr, uint64_t end, bo
 	while (addr < end && fgets(line, sizeof(line), f)) {
 		uint32_t flags;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, perm) != 3 || to <= addr)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, perm) != 3 ||
+		    to <= addr)
 			continue;
 		flags = (perm[0] == 'r' ? PROCMAP_VMA_READABLE : 0) |
 			(perm[1] == 'w' ? PROCMAP_VMA_WRITABLE : 0);

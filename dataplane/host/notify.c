@@ -155,7 +155,8 @@ bool notify_send(struct notify *n, const void *record)
 		if (p)
 			p->count++;
 		else
-			n->is_dead = true; /* more kinds of events than the client may have objects */
+			n->is_dead =
+				true; /* more kinds of events than the client may have objects */
 	}
 	pthread_mutex_unlock(&n->lock);
 	return is_new;

@@ -20,15 +20,16 @@ struct notify_pending {
 
 struct notify {
 	pthread_mutex_t lock;
-	int fd;       /* our end */
-	unsigned len; /* of a record: 8 or 16 */
-	bool is_dead; /* nobody reads any more */
+	int fd;                         /* our end */
+	unsigned len;                   /* of a record: 8 or 16 */
+	bool is_dead;                   /* nobody reads any more */
 	struct notify_pending *pending; /* in order of arrival */
-	uint32_t *index;                /* hash of a record → 1 + its place in pending; 2 * n_room */
+	uint32_t *index; /* hash of a record → 1 + its place in pending; 2 * n_room */
 	unsigned n_pending, n_room, max_pending;
 };
 
-/* Makes the socket pair. *client_fd is the program's end: it polls readable only, never writable. */
+/* Makes the socket pair. *client_fd is the program's end: it polls readable only, never writable.
+ */
 int notify_open(struct notify *n, unsigned len, unsigned max_pending, int *client_fd);
 void notify_close(struct notify *n);
 

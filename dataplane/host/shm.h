@@ -22,5 +22,6 @@ void shm_close_fd(struct shm *s);
 
 void shm_destroy(struct shm *s);
 
-/* A memfd holding text, for replies that do not fit a message. The descriptor or a negative errno. */
+/* A memfd holding text, for replies that do not fit a message. The descriptor or a negative errno.
+ */
 int shm_text(const char *name, const char *text, size_t len);

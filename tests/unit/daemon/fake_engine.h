@@ -9,9 +9,9 @@
 extern struct fake_engine {
 	unsigned n[FAKE_N_OPS]; /* commands, by op */
 	struct cmd last;
-	int fail_op;            /* 1 + op: that command fails with fail_err */
+	int fail_op; /* 1 + op: that command fails with fail_err */
 	int fail_err;
-	uint32_t events_sent;   /* for QP_DEL and CQ_DEL */
+	uint32_t events_sent; /* for QP_DEL and CQ_DEL */
 	unsigned rx, doorbells, expired;
 	uint64_t deadline, expired_at;
 } fake;

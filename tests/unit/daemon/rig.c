@@ -104,8 +104,9 @@ bool client_raw(struct client *c, const void *msg, size_t len)
 	char ctrl[CMSG_SPACE(sizeof(c->fds))];
 	struct uroce_rep rep;
 	struct iovec iov[2] = { { &rep, sizeof(rep) }, { c->body, sizeof(c->body) } };
-	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2, .msg_control = ctrl,
-			    .msg_controllen = sizeof(ctrl) };
+	struct msghdr m = {
+		.msg_iov = iov, .msg_iovlen = 2, .msg_control = ctrl, .msg_controllen = sizeof(ctrl)
+	};
 	ssize_t n;
 
 	client_close_fds(c);
@@ -137,8 +138,10 @@ uint32_t client_request(struct client *c, uint32_t op, const void *body, uint32_
 
 void client_hello(struct client *c)
 {
-	struct uroce_hello h = { .magic = UROCE_ABI_MAGIC, .version = UROCE_ABI_VERSION,
-				 .device = "uroce0", .probe_addr = (uint64_t)(uintptr_t)&probe_word };
+	struct uroce_hello h = { .magic = UROCE_ABI_MAGIC,
+				 .version = UROCE_ABI_VERSION,
+				 .device = "uroce0",
+				 .probe_addr = (uint64_t)(uintptr_t)&probe_word };
 
 	ck_assert_uint_eq(client_request(c, UROCE_OP_HELLO, &h, sizeof(h)), 0);
 }
@@ -159,8 +162,11 @@ uint32_t client_pd(struct client *c)
 
 uint32_t client_mr(struct client *c, uint32_t pd, void *addr, uint64_t len)
 {
-	struct uroce_reg_mr q = { .pd = pd, .access = 15, .addr = (uint64_t)(uintptr_t)addr,
-				  .iova = (uint64_t)(uintptr_t)addr, .length = len };
+	struct uroce_reg_mr q = { .pd = pd,
+				  .access = 15,
+				  .addr = (uint64_t)(uintptr_t)addr,
+				  .iova = (uint64_t)(uintptr_t)addr,
+				  .length = len };
 
 	ck_assert_uint_eq(client_request(c, UROCE_OP_REG_MR, &q, sizeof(q)), 0);
 	return client_handle(c);
@@ -176,8 +182,12 @@ uint32_t client_cq(struct client *c, uint32_t channel)
 
 uint32_t client_qp(struct client *c, uint32_t pd, uint32_t cq)
 {
-	struct uroce_create_qp q = { .type = UROCE_QPT_RC, .pd = pd, .send_cq = cq, .recv_cq = cq,
-				     .cap = { 10, 20, 3, 2, 100 }, .token = 0xd0 };
+	struct uroce_create_qp q = { .type = UROCE_QPT_RC,
+				     .pd = pd,
+				     .send_cq = cq,
+				     .recv_cq = cq,
+				     .cap = { 10, 20, 3, 2, 100 },
+				     .token = 0xd0 };
 
 	ck_assert_uint_eq(client_request(c, UROCE_OP_CREATE_QP, &q, sizeof(q)), 0);
 	return client_handle(c);

@@ -17,14 +17,14 @@
 
 extern struct daemon rig;
 
-void rig_setup(void);    /* two workers, two devices, a run directory of its own */
+void rig_setup(void); /* two workers, two devices, a run directory of its own */
 void rig_teardown(void);
 
 /* A connection: the daemon's session and our end. */
 struct client {
 	struct session *s; /* NULL once the daemon gave it up */
 	int fd;
-	uint32_t err;      /* of the last reply */
+	uint32_t err; /* of the last reply */
 	uint32_t len;
 	int fds[UROCE_CTRL_FDS_MAX];
 	unsigned n_fds;

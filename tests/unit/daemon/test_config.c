@@ -46,9 +46,9 @@ START_TEST(options_set_what_they_say)
 END_TEST
 
 static char *const wrong[] = {
-	"--devices=0",  "--devices=17",   "--devices=-1",      "--devices=x",  "--devices=2x",
-	"--devices=",   "--workers=0",    "--workers=99",      "--ready-fd=-1", "--ready-fd=987",
-	"--run-dir=",   "--log-level=no", "--check-icrc=maybe", "--nonsense",   "word",
+	"--devices=0", "--devices=17",   "--devices=-1",       "--devices=x",   "--devices=2x",
+	"--devices=",  "--workers=0",    "--workers=99",       "--ready-fd=-1", "--ready-fd=987",
+	"--run-dir=",  "--log-level=no", "--check-icrc=maybe", "--nonsense",    "word",
 };
 #define N_WRONG ((int)(sizeof(wrong) / sizeof(wrong[0])))
 

@@ -149,7 +149,9 @@ static void send_with_fds(uint32_t op, unsigned n)
 	struct uroce_req q = { op, 0 };
 	char ctrl[CMSG_SPACE(64 * sizeof(int))] = { 0 };
 	struct iovec iov = { &q, sizeof(q) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctrl,
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = ctrl,
 			    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
 	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
 
@@ -157,7 +159,7 @@ static void send_with_fds(uint32_t op, unsigned n)
 	h->cmsg_type = SCM_RIGHTS;
 	h->cmsg_len = CMSG_LEN(n * sizeof(int));
 	for (unsigned i = 0; i < n; i++)
-		memcpy(CMSG_DATA(h) + i * sizeof(int), &(int){ 0 }, sizeof(int));
+		memcpy(CMSG_DATA(h) + i * sizeof(int), &(int) { 0 }, sizeof(int));
 	ck_assert_int_eq(sendmsg(c.fd, &m, 0), sizeof(q));
 }
 

@@ -35,15 +35,29 @@ static const struct {
 	uint32_t access;
 	uint32_t err;
 } access_rule[] = {
-	{ 0, 0 },       { 1, 0 },       { 4, 0 },         { 15, 0 },         { 0x10 | 1, 0 },
-	{ 2, EINVAL },  { 8, EINVAL },  { 2 | 4, EINVAL }, { 8 | 4, EINVAL }, { 0x20, EINVAL },
-	{ 0x40, EINVAL }, { 1u << 30, EINVAL }, { 0x100, EINVAL }, { 1 | 1u << 20, 0 }, { 1 | 1u << 29, 0 },
+	{ 0, 0 },
+	{ 1, 0 },
+	{ 4, 0 },
+	{ 15, 0 },
+	{ 0x10 | 1, 0 },
+	{ 2, EINVAL },
+	{ 8, EINVAL },
+	{ 2 | 4, EINVAL },
+	{ 8 | 4, EINVAL },
+	{ 0x20, EINVAL },
+	{ 0x40, EINVAL },
+	{ 1u << 30, EINVAL },
+	{ 0x100, EINVAL },
+	{ 1 | 1u << 20, 0 },
+	{ 1 | 1u << 29, 0 },
 };
 #define N_RULES ((int)(sizeof(access_rule) / sizeof(access_rule[0])))
 
 static uint32_t reg(uint64_t addr, uint64_t iova, uint64_t len, uint32_t access)
 {
-	struct uroce_reg_mr q = { .pd = pd, .access = access, .addr = addr, .iova = iova, .length = len };
+	struct uroce_reg_mr q = {
+		.pd = pd, .access = access, .addr = addr, .iova = iova, .length = len
+	};
 
 	return client_request(&c, UROCE_OP_REG_MR, &q, sizeof(q));
 }
@@ -192,17 +206,22 @@ START_TEST(impossible_qps_are_refused)
 {
 	struct uroce_qp_cap ok = { 1, 1, 1, 1, 0 };
 
-	ck_assert_uint_eq(create_qp((struct uroce_create_qp){ .type = 99, .cap = ok }), EOPNOTSUPP);
-	ck_assert_uint_eq(create_qp((struct uroce_create_qp){ .type = 8, .cap = ok }), EOPNOTSUPP);
-	ck_assert_uint_eq(create_qp((struct uroce_create_qp){ .type = 2, .pd = 9, .cap = ok }), EINVAL);
-	ck_assert_uint_eq(create_qp((struct uroce_create_qp){ .type = 2, .send_cq = 9, .cap = ok }), EINVAL);
-	ck_assert_uint_eq(create_qp((struct uroce_create_qp){ .type = 2, .recv_cq = pd + 7, .cap = ok }),
+	ck_assert_uint_eq(create_qp((struct uroce_create_qp) { .type = 99, .cap = ok }),
+			  EOPNOTSUPP);
+	ck_assert_uint_eq(create_qp((struct uroce_create_qp) { .type = 8, .cap = ok }), EOPNOTSUPP);
+	ck_assert_uint_eq(create_qp((struct uroce_create_qp) { .type = 2, .pd = 9, .cap = ok }),
 			  EINVAL);
+	ck_assert_uint_eq(
+		create_qp((struct uroce_create_qp) { .type = 2, .send_cq = 9, .cap = ok }), EINVAL);
+	ck_assert_uint_eq(
+		create_qp((struct uroce_create_qp) { .type = 2, .recv_cq = pd + 7, .cap = ok }),
+		EINVAL);
 	for (unsigned i = 0; i < 5; i++) {
 		struct uroce_create_qp q = { .type = 2, .cap = ok };
 
-		((uint32_t *)&q.cap)[i] = i < 2 ? UROCE_MAX_QP_WR + 1 : i < 4 ? UROCE_MAX_SGE + 1
-									: UROCE_MAX_INLINE + 1;
+		((uint32_t *)&q.cap)[i] = i < 2   ? UROCE_MAX_QP_WR + 1
+					  : i < 4 ? UROCE_MAX_SGE + 1
+						  : UROCE_MAX_INLINE + 1;
 		ck_assert_uint_eq(create_qp(q), EINVAL);
 		((uint32_t *)&q.cap)[i] = UINT32_MAX;
 		ck_assert_uint_eq(create_qp(q), EINVAL);
@@ -225,7 +244,8 @@ START_TEST(the_largest_qp_is_possible_and_a_qp_without_queues_too)
 	ck_assert_uint_eq(rep->cap.max_inline, UROCE_MAX_INLINE);
 	memset(&q.cap, 0, sizeof(q.cap));
 	ck_assert_uint_eq(create_qp(q), 0);
-	ck_assert_uint_eq(rep->sq_depth, 0);
+	ck_assert_uint_eq(rep->cap.max_send_wr, 0);
+	ck_assert_uint_eq(rep->sq_depth, 1); /* the engine wants one */
 	ck_assert_uint_eq(rep->rq_depth, 0);
 }
 END_TEST
@@ -265,8 +285,9 @@ static struct uroce_modify_qp to_peer(uint32_t qp)
 	struct uroce_modify_qp m = { .handle = qp, .mask = 1u << 7 | 1u << 20 };
 
 	m.attr.dest_qp_num = 0x55;
-	m.attr.ah = (struct uroce_ah_attr){ .is_global = 1, .port_num = 1, .sgid_index = 1,
-					    .hop_limit = 9, .traffic_class = 106 };
+	m.attr.ah = (struct uroce_ah_attr) {
+		.is_global = 1, .port_num = 1, .sgid_index = 1, .hop_limit = 9, .traffic_class = 106
+	};
 	memcpy(m.attr.ah.dgid, rig.device[1]->gids.gid[1], 16);
 	return m;
 }

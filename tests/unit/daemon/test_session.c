@@ -106,8 +106,10 @@ END_TEST
 
 START_TEST(memory_that_cannot_be_reached_is_told_and_may_heal)
 {
-	struct uroce_hello h = { .magic = UROCE_ABI_MAGIC, .version = UROCE_ABI_VERSION,
-				 .device = "uroce1", .probe_addr = 64 };
+	struct uroce_hello h = { .magic = UROCE_ABI_MAGIC,
+				 .version = UROCE_ABI_VERSION,
+				 .device = "uroce1",
+				 .probe_addr = 64 };
 	struct uroce_hello_rep *rep;
 	struct client c;
 	uint64_t word = 5;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The worker's thread: it runs calls, sees doorbells awake and asleep, and sleeps until its deadline. */
+/* The worker's thread: it runs calls, sees doorbells awake and asleep, and sleeps until its
+ * deadline. */
 #include "dataplane/daemon/worker.h"
 
 #include <poll.h>
@@ -48,8 +49,9 @@ static int no_fd(const struct link_port *p)
 	return -1;
 }
 
-static const struct link_ops silent_ops = { .rx = no_frames, .free = free_frames, .deadline = never,
-					    .wait_fd = no_fd };
+static const struct link_ops silent_ops = {
+	.rx = no_frames, .free = free_frames, .deadline = never, .wait_fd = no_fd
+};
 static struct link_port silent = { .ops = &silent_ops };
 
 static void count_wakeups(void *ctx)
@@ -65,7 +67,8 @@ static void setup(void)
 	struct engine_conf ec = { 0 };
 	struct ports ports = { 0 };
 	struct engine *e = engine_create(&ec, &ports, arena);
-	struct worker_doorbells bells = { .page = (struct uroce_uar_worker *)page, .engine = e,
+	struct worker_doorbells bells = { .page = (struct uroce_uar_worker *)page,
+					  .engine = e,
 					  .qpn_of_slot = qpn_of_slot };
 	int err;
 
@@ -97,7 +100,7 @@ static void wait_asleep(void)
 	struct worker_status s;
 
 	do {
-		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+		nanosleep(&(struct timespec) { .tv_nsec = 100000 }, NULL);
 		worker_get_status(w, &s);
 	} while (!s.is_asleep || !s.sleeps);
 }
@@ -105,7 +108,7 @@ static void wait_asleep(void)
 static void wait_doorbells(unsigned n)
 {
 	while (__atomic_load_n(&fake.doorbells, __ATOMIC_RELAXED) < n)
-		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+		nanosleep(&(struct timespec) { .tv_nsec = 100000 }, NULL);
 }
 
 /* As the provider rings. True: a wake-up was asked for and sent. */
@@ -176,9 +179,10 @@ START_TEST(it_sleeps_until_the_engines_deadline)
 	wait_asleep();
 	at = clock_now() + 20000000;
 	__atomic_store_n(&fake.deadline, at, __ATOMIC_RELEASE);
-	worker_call(w, note, &(bool){ false }); /* it looks at the deadline before it sleeps again */
+	worker_call(w, note,
+		    &(bool) { false }); /* it looks at the deadline before it sleeps again */
 	while (!__atomic_load_n(&fake.expired, __ATOMIC_ACQUIRE))
-		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+		nanosleep(&(struct timespec) { .tv_nsec = 100000 }, NULL);
 	ck_assert_uint_ge(fake.expired_at, at);
 }
 END_TEST
@@ -189,7 +193,7 @@ START_TEST(an_idle_worker_costs_nothing)
 
 	wait_asleep();
 	worker_get_status(w, &a);
-	nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+	nanosleep(&(struct timespec) { .tv_nsec = 300000000 }, NULL);
 	worker_get_status(w, &b);
 	ck_assert_uint_eq(a.turns, b.turns);
 	ck_assert(b.is_asleep);

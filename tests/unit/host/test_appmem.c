@@ -15,7 +15,8 @@
 #define PAGE 4096u
 #define AREA (64u * PAGE)
 
-/* A child that shares no memory with us but the addresses: a copy of `area` from before the fork. */
+/* A child that shares no memory with us but the addresses: a copy of `area` from before the fork.
+ */
 static uint8_t *area;
 static pid_t child;
 static struct appmem *app;
@@ -68,7 +69,7 @@ static void teardown(void)
 
 static struct mem_vec at(size_t off, size_t len)
 {
-	return (struct mem_vec){ (uint64_t)(uintptr_t)area + off, appmem_region(app), len };
+	return (struct mem_vec) { (uint64_t)(uintptr_t)area + off, appmem_region(app), len };
 }
 
 static uint8_t pattern(size_t i)
@@ -83,7 +84,7 @@ START_TEST(one_range_fills_many_buffers)
 	struct mem_vec v = at(5, sizeof(out));
 
 	for (unsigned i = 0; i < 3000; i++)
-		buf[i] = (struct buf_vec){ out + 3 * i, 3 };
+		buf[i] = (struct buf_vec) { out + 3 * i, 3 };
 	ck_assert_int_eq(appmem_read(NULL, &v, 1, buf, 3000), 0);
 	for (unsigned i = 0; i < sizeof(out); i++)
 		ck_assert_uint_eq(out[i], pattern(i + 5));
@@ -146,7 +147,8 @@ START_TEST(a_fault_in_the_middle_is_efault)
 	struct mem_vec v = at(AREA - 2 * PAGE, 2 * PAGE);
 	struct buf_vec b = { out, sizeof(out) };
 
-	/* The file way reads through PROT_NONE (FOLL_FORCE); the check at registration refuses it. */
+	/* The file way reads through PROT_NONE (FOLL_FORCE); the check at registration refuses it.
+	 */
 	if (!geteuid() && _i)
 		return;
 	ck_assert_int_eq(appmem_read(NULL, &v, 1, &b, 1), -EFAULT);
@@ -236,7 +238,8 @@ START_TEST(a_process_that_is_not_its_users_is_refused)
 {
 	struct appmem *m;
 
-	/* We are root and the child claims to be another user's: a set-user-id program after exec. */
+	/* We are root and the child claims to be another user's: a set-user-id program after exec.
+	 */
 	if (geteuid())
 		return;
 	ck_assert_int_eq(appmem_open(&m, child, 1234), -EPERM);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/daemon/links.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/daemon/daemon.h"
+#include "dataplane/daemon/device.h"
+#include "dataplane/daemon/worker.h"
+#include "fabric/link/link_fault.h"
+#include "fabric/link/link_switch.h"
+
+struct links_device {
+	uint8_t mac[6];
+	struct link_port *inner[UROCE_MAX_WORKERS]; /* the switch's */
+	struct link_port *outer[UROCE_MAX_WORKERS]; /* with faults */
+	struct link_fault *fault;
+};
+
+struct links {
+	struct daemon *d;
+	struct link_switch *sw;
+	unsigned n_devices;
+	struct links_device dev[CONFIG_MAX_DEVICES];
+};
+
+static void wake_worker(void *ctx, unsigned id)
+{
+	const struct daemon *d = ctx;
+
+	worker_wake(d->worker[id]);
+}
+
+int links_create(struct links **out, struct daemon *d)
+{
+	struct link_switch_conf conf = { .n_workers = d->n_workers,
+					 .max_devices = CONFIG_MAX_DEVICES,
+					 .wake = wake_worker,
+					 .wake_ctx = d };
+	struct links *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->d = d;
+	l->sw = link_switch_create(&conf);
+	if (!l->sw) {
+		free(l);
+		return -errno;
+	}
+	*out = l;
+	return 0;
+}
+
+void links_destroy(struct links *l)
+{
+	for (unsigned i = 0; i < l->n_devices; i++) {
+		for (unsigned w = 0; w < l->d->n_workers; w++)
+			link_fault_drain(l->dev[i].outer[w]);
+		link_fault_destroy(l->dev[i].fault);
+		link_switch_del_device(l->sw, l->dev[i].mac);
+	}
+	link_switch_destroy(l->sw);
+	free(l);
+}
+
+int links_add_device(struct links *l, unsigned index, const uint8_t mac[6], uint16_t mtu,
+		     struct link_port **ports)
+{
+	struct links_device *dev = &l->dev[index];
+	int err = link_switch_add_device(l->sw, mac, mtu, dev->inner);
+
+	if (err)
+		return err;
+	dev->fault = link_fault_create(dev->inner, l->d->n_workers, dev->outer);
+	if (!dev->fault) {
+		link_switch_del_device(l->sw, mac);
+		return -ENOMEM;
+	}
+	memcpy(dev->mac, mac, sizeof(dev->mac));
+	memcpy(ports, dev->outer, l->d->n_workers * sizeof(*ports));
+	l->n_devices++;
+	return 0;
+}
+
+void links_count(const struct links *l, unsigned index, struct metrics_port *out)
+{
+	for (unsigned w = 0; w < l->d->n_workers; w++) {
+		struct link_counters c;
+
+		link_switch_counters(l->dev[index].inner[w], &c);
+		out->tx_packets += c.tx_packets;
+		out->tx_bytes += c.tx_bytes;
+		out->rx_packets += c.rx_packets;
+		out->rx_bytes += c.rx_bytes;
+		for (unsigned i = 0; i < LINK_N_DROPS; i++)
+			out->drops += c.drop[i];
+	}
+}
+
+/* Takes the first word off *line; NULL: there is none. */
+static char *take_word(char **line)
+{
+	char *word;
+
+	do
+		word = strsep(line, " ");
+	while (word && !*word);
+	return word;
+}
+
+static json_t *device_json(const struct links *l, unsigned index)
+{
+	const struct links_device *dev = &l->dev[index];
+	uint64_t count[LINK_FAULT_N_COUNTS];
+	char rules[FAULT_TEXT_MAX];
+	json_t *counts = json_object();
+
+	link_fault_counters(dev->fault, count);
+	for (unsigned i = 0; i < LINK_FAULT_N_COUNTS; i++)
+		json_object_set_new(counts, link_fault_count_name[i],
+				    json_integer((json_int_t)count[i]));
+	return json_pack("{s:s, s:s, s:o}", "device", l->d->device[index]->name, "rules",
+			 link_fault_text(dev->fault, rules, sizeof(rules)), "counters", counts);
+}
+
+/* Runs `verb` on one device; what is wrong goes into err. */
+static void run_on(struct links *l, unsigned index, const char *verb, const char *rules, char *err,
+		   unsigned size)
+{
+	struct link_fault *fault = l->dev[index].fault;
+	int e = 0;
+
+	if (!strcmp(verb, "set"))
+		e = link_fault_set(fault, rules, err, size);
+	else if (!strcmp(verb, "clear"))
+		e = link_fault_clear(fault);
+	if (e && !*err)
+		snprintf(err, size, "%s", strerror(-e));
+}
+
+/* The rest of the line, "set uroce1 drop=1%" without its first word. NULL: err says why. */
+static json_t *run(struct links *l, const char *verb, char *line, char *err, unsigned size)
+{
+	json_t *list = json_array();
+	char *name = take_word(&line);
+	unsigned found = 0;
+
+	for (unsigned i = 0; !*err && i < l->n_devices; i++) {
+		if (name && strcmp(name, l->d->device[i]->name))
+			continue;
+		found++;
+		run_on(l, i, verb, line ? line : "", err, size);
+		json_array_append_new(list, device_json(l, i));
+	}
+	if (!found)
+		snprintf(err, size, "there is no device %s", name);
+	return list;
+}
+
+int links_fault(void *ctx, const char *text, char **json)
+{
+	struct links *l = ctx;
+	char *line = strdup(text), *rest = line, err[256] = "", *verb;
+	json_t *root = NULL;
+
+	if (!line)
+		return -ENOMEM;
+	verb = take_word(&rest);
+	if (!verb || (strcmp(verb, "set") && strcmp(verb, "show") && strcmp(verb, "clear")))
+		snprintf(err, sizeof(err), "set, show or clear is expected");
+	else if (!strcmp(verb, "set") && (!rest || !*rest))
+		snprintf(err, sizeof(err), "which device? set DEVICE NAME=VALUE...");
+	else
+		root = run(l, verb, rest, err, sizeof(err));
+	if (*err) {
+		json_decref(root);
+		root = json_pack("{s:s}", "error", err);
+	}
+	*json = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+	json_decref(root);
+	free(line);
+	return *json ? 0 : -ENOMEM;
+}
