@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fabric/link/link_counters.h"
 #include "fabric/wire/frame.h"
 
 struct link_port;
@@ -29,6 +30,8 @@ struct link_ops {
 	uint64_t (*deadline)(const struct link_port *p);
 	/* A file descriptor that polls readable when rx has something; -1: this port needs none. */
 	int (*wait_fd)(const struct link_port *p);
+	/* What this port counted; any thread. */
+	void (*counters)(const struct link_port *p, struct link_counters *out);
 };
 
 struct link_port {

@@ -8,4 +8,6 @@ const char *const link_drop_name[LINK_N_DROPS] = {
 	[LINK_DROP_WRONG_MAC] = "wrong-mac",
 	[LINK_DROP_NO_BUFFER] = "no-buffer",
 	[LINK_DROP_RING_FULL] = "ring-full",
+	[LINK_DROP_NO_ROUTE] = "no-route",
+	[LINK_DROP_SEND_FAILED] = "send-failed",
 };

@@ -12,6 +12,8 @@ enum link_drop {
 	LINK_DROP_WRONG_MAC,   /* arrived, but for another address: a device that is gone */
 	LINK_DROP_NO_BUFFER,   /* pool dry while copying a frame to several ports */
 	LINK_DROP_RING_FULL,   /* the caller sent more than tx_room said */
+	LINK_DROP_NO_ROUTE,    /* the kernel knows no way there, or refuses it */
+	LINK_DROP_SEND_FAILED, /* the kernel took it not, for another reason */
 	LINK_N_DROPS
 };
 

@@ -292,6 +292,7 @@ static const struct link_ops switch_ops = {
 	.rx = port_rx,
 	.deadline = port_deadline,
 	.wait_fd = port_wait_fd,
+	.counters = link_switch_counters,
 };
 
 static struct rte_ring *make_ring(const struct link_switch *sw)

@@ -7,9 +7,9 @@
 #include "fabric/wire/hdr.h"
 
 /*
- * Registers of the reflected CRC-32 are polynomials over GF(2) modulo P, highest power in the lowest
- * bit. n more zero bytes multiply a register by x^(8n); P divides x^(2^32 - 1) - 1, so that this can
- * be undone.
+ * Registers of the reflected CRC-32 are polynomials over GF(2) modulo P, highest power in the
+ * lowest bit. n more zero bytes multiply a register by x^(8n); P divides x^(2^32 - 1) - 1, so that
+ * this can be undone.
  */
 #define CRC32_P 0xedb88320u
 

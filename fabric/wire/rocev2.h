@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ethernet, IP and UDP around the BTH; private to fabric/wire and its tests. */
+/* Ethernet, IP and UDP around the BTH; for fabric/wire, links and tests. */
 #pragma once
 
 #include <stdbool.h>
