@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening a device: the control connection, the doorbell page, and the ops libibverbs shall call. */
+/* Opening a device: the control connection, the doorbell page, and the ops libibverbs shall call.
+ */
 #include "provider/provider.h"
 
 #include <errno.h>
@@ -79,8 +80,8 @@ static void async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 }
 
 /*
- * A fork's child shares our descriptors' files: while it lives, the daemon would not see us die, and
- * its destructors would talk on our socket. So the child lets go of them at once.
+ * A fork's child shares our descriptors' files: while it lives, the daemon would not see us die,
+ * and its destructors would talk on our socket. So the child lets go of them at once.
  */
 static void fork_prepare(void)
 {
@@ -237,8 +238,8 @@ struct verbs_context *uroce_alloc_context(struct ibv_device *dev, int cmd_fd, vo
 
 	(void)priv;
 	pthread_once(&once, install_once);
-	ctx = _verbs_init_and_alloc_context(dev, cmd_fd, sizeof(*ctx), (struct verbs_context *)below,
-					    0);
+	ctx = _verbs_init_and_alloc_context(dev, cmd_fd, sizeof(*ctx),
+					    (struct verbs_context *)below, 0);
 	if (!ctx)
 		return NULL;
 	err = context_open(ctx, dev);
@@ -281,7 +282,8 @@ bool uroce_context_is_dead(struct uroce_context *ctx)
 	if (!__atomic_load_n(&uar->fatal, __ATOMIC_RELAXED) && !uroce_ctrl_is_hung_up(&ctx->ctrl))
 		return false;
 	atomic_store(&ctx->is_dead, true);
-	uroce_complain(COMPLAIN_LOST, "the daemon that served %s is gone", ctx->vctx.context.device->name);
+	uroce_complain(COMPLAIN_LOST, "the daemon that served %s is gone",
+		       ctx->vctx.context.device->name);
 	return true;
 }
 

@@ -133,9 +133,10 @@ static void cq_delist(struct uroce_context *ctx, struct uroce_cq *cq)
 }
 
 /*
- * Every event that was sent for the CQ is either still queued, and then dropped here, or was read by
- * the program, and then we wait for its acknowledgement: it names the CQ by address. Where `sent`
- * says nothing of the program (the daemon is dead, or sent wake-ups) those it was seen to read count.
+ * Every event that was sent for the CQ is either still queued, and then dropped here, or was read
+ * by the program, and then we wait for its acknowledgement: it names the CQ by address. Where
+ * `sent` says nothing of the program (the daemon is dead, or sent wake-ups) those it was seen to
+ * read count.
  */
 static void await_acks(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t sent)
 {

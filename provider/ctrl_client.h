@@ -29,7 +29,7 @@ struct uroce_ctrl_msg {
 	int send_fd;        /* -1: none */
 	void *rep;          /* filled up to rep_size, zero behind what came */
 	uint32_t rep_size;
-	int *fds;           /* descriptors of the reply: max_fds in, n_fds out; the caller's to close */
+	int *fds; /* descriptors of the reply: max_fds in, n_fds out; the caller's to close */
 	unsigned max_fds, n_fds;
 };
 
@@ -37,7 +37,8 @@ struct uroce_ctrl_msg {
 int uroce_ctrl_connect(struct uroce_ctrl *ctrl, const char *path);
 void uroce_ctrl_close(struct uroce_ctrl *ctrl);
 
-/* 0, or a positive errno: the daemon's, EIO when the connection is gone, EPERM in a fork's child. */
+/* 0, or a positive errno: the daemon's, EIO when the connection is gone, EPERM in a fork's child.
+ */
 int uroce_ctrl_call(struct uroce_ctrl *ctrl, struct uroce_ctrl_msg *msg);
 
 /* Has the daemon closed the connection? A system call, never blocks. */

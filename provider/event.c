@@ -209,7 +209,8 @@ static ssize_t take_live(struct uroce_source *src, uint8_t rec[RECORD_MAX])
 	return n < 0 && errno == ECONNRESET ? 0 : n;
 }
 
-/* Nothing more will come: one DEVICE_FATAL on async_fd, one event for each CQ of a channel, then EIO. */
+/* Nothing more will come: one DEVICE_FATAL on async_fd, one event for each CQ of a channel, then
+ * EIO. */
 static ssize_t last_words(struct uroce_source *src, uint8_t rec[RECORD_MAX])
 {
 	struct uroce_async_record fatal = { .type = IBV_EVENT_DEVICE_FATAL };
@@ -262,7 +263,8 @@ static ssize_t source_read(struct uroce_source *src, void *buf, size_t n)
 			errno = EIO;
 		if (got >= 0 || errno != EAGAIN)
 			return -1;
-		/* Wait as a read of this descriptor would: O_NONBLOCK and signals as the program set. */
+		/* Wait as a read of this descriptor would: O_NONBLOCK and signals as the program
+		 * set. */
 		if (recv(src->fd, rec, 1, MSG_PEEK) < 0 && errno != ECONNRESET)
 			return -1;
 	}

@@ -35,16 +35,19 @@ static void explain_memory(const struct ucred *daemon, char *text, size_t size)
 	const char *cure = "run uroced as the same user, or as root with CAP_SYS_PTRACE";
 
 	if (daemon->uid != geteuid())
-		snprintf(text, size, "uroced runs as uid %u, this program as uid %u: %s", daemon->uid,
-			 geteuid(), cure);
+		snprintf(text, size, "uroced runs as uid %u, this program as uid %u: %s",
+			 daemon->uid, geteuid(), cure);
 	else if (prctl(PR_GET_DUMPABLE) != 1)
 		snprintf(text, size, "this program is not dumpable (set-uid, file capabilities, or "
 			 "PR_SET_DUMPABLE): run uroced as root with CAP_SYS_PTRACE");
 	else if (yama_scope() > 1)
-		snprintf(text, size, "kernel.yama.ptrace_scope is %d: set it to 1 or 0, or run uroced "
-			 "as root with CAP_SYS_PTRACE", yama_scope());
+		snprintf(text, size,
+			 "kernel.yama.ptrace_scope is %d: set it to 1 or 0, or run uroced "
+			 "as root with CAP_SYS_PTRACE",
+			 yama_scope());
 	else
-		snprintf(text, size, "a container or security module keeps them apart: run uroced in "
+		snprintf(text, size,
+			 "a container or security module keeps them apart: run uroced in "
 			 "the same user and pid namespace, or as root with CAP_SYS_PTRACE");
 }
 
@@ -113,16 +116,17 @@ int uroce_hello(struct uroce_context *ctx, const char *device, const char *path)
 	snprintf(hello.device, sizeof(hello.device), "%s", device);
 	err = uroce_ctrl_call(&ctx->ctrl, &m);
 	if (err == EPROTO || (!err && rep.version != UROCE_ABI_VERSION)) {
-		uroce_complain(COMPLAIN_VERSION,
-			       "%s: this provider speaks version %u of uroce's interface, the daemon at "
-			       "%s (uroced %.32s) version %u: install the same release of both",
-			       device, UROCE_ABI_VERSION, path, rep.daemon_version, rep.version);
+		uroce_complain(
+			COMPLAIN_VERSION,
+			"%s: this provider speaks version %u of uroce's interface, the daemon at "
+			"%s (uroced %.32s) version %u: install the same release of both",
+			device, UROCE_ABI_VERSION, path, rep.daemon_version, rep.version);
 		close_all(fds, m.n_fds);
 		return EPROTO;
 	}
 	if (err) {
-		uroce_complain(COMPLAIN_PROTOCOL, "%s: the daemon at %s did not open it: %s", device,
-			       path, strerror(err));
+		uroce_complain(COMPLAIN_PROTOCOL, "%s: the daemon at %s did not open it: %s",
+			       device, path, strerror(err));
 		return err;
 	}
 	err = adopt(ctx, &rep, fds, m.n_fds);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an empty ibv_poll_cq does before it returns: on few cores a program that only spins keeps the
- * daemon from working. The policy is backoff.h's; at most one yield or one short sleep a call, and a
- * sleep only when yields show that the core is wanted by others: a sleeper that is woken runs at once,
- * while a yielder waits for a compute thread's time slice to end.
+ * What an empty ibv_poll_cq does before it returns: on few cores a program that only spins keeps
+ * the daemon from working. The policy is backoff.h's; at most one yield or one short sleep a call,
+ * and a sleep only when yields show that the core is wanted by others: a sleeper that is woken runs
+ * at once, while a yielder waits for a compute thread's time slice to end.
  */
 #include "provider/provider.h"
 

@@ -32,7 +32,8 @@ static bool is_sound(const struct uroce_context *ctx, const struct uroce_create_
 	       r->cap.max_send_sge <= UROCE_MAX_SGE && r->cap.max_recv_sge <= UROCE_MAX_SGE &&
 	       r->cap.max_inline <= UROCE_MAX_INLINE && r->cap.max_send_wr <= r->sq_depth &&
 	       r->cap.max_recv_wr <= r->rq_depth && r->size >= sizeof(struct uroce_qp_page) &&
-	       fits(r, r->sq_off, r->sq_depth, r->sq_stride, (uint32_t)sizeof(struct uroce_wqe) + body) &&
+	       fits(r, r->sq_off, r->sq_depth, r->sq_stride,
+		    (uint32_t)sizeof(struct uroce_wqe) + body) &&
 	       fits(r, r->rq_off, r->rq_depth, r->rq_stride,
 		    (uint32_t)sizeof(struct uroce_rqe) +
 			    r->cap.max_recv_sge * (uint32_t)sizeof(struct uroce_sge));
@@ -245,7 +246,8 @@ static void unlock_cqs(struct uroce_cq *a, struct uroce_cq *b)
 	uroce_unlock(&a->lock);
 }
 
-/* The daemon completes nothing more for this QP; what lies in its CQs must not reach the program. */
+/* The daemon completes nothing more for this QP; what lies in its CQs must not reach the program.
+ */
 void uroce_qp_forget_work(struct uroce_qp *qp, bool leave)
 {
 	struct uroce_context *ctx = to_context(qp->v.qp.context);

@@ -126,7 +126,8 @@ struct verbs_layout {
 	bool has_num_ports;       /* verbs_sysfs_dev.num_ports */
 };
 
-#define VERBS_PORT_ATTR_SPEED_EX 52u /* offset of ibv_port_attr.active_speed_ex, where there is one */
+#define VERBS_PORT_ATTR_SPEED_EX \
+	52u /* offset of ibv_port_attr.active_speed_ex, where there is one */
 
 /* The layout of a release, or NULL when it is not one we know. */
 const struct verbs_layout *uroce_verbs_layout(unsigned release);

@@ -38,7 +38,8 @@ bool uroce_verbs_library_find(struct verbs_library *lib)
 
 	memset(lib, 0, sizeof(*lib));
 	if (!library_path(path)) {
-		snprintf(lib->why, sizeof(lib->why), "the libibverbs in use cannot be found as a file");
+		snprintf(lib->why, sizeof(lib->why),
+			 "the libibverbs in use cannot be found as a file");
 		return false;
 	}
 	lib->release = uroce_verbs_release_of(path);
@@ -47,7 +48,7 @@ bool uroce_verbs_library_find(struct verbs_library *lib)
 		return true;
 	lib->layout = NULL;
 	snprintf(lib->why, sizeof(lib->why),
-		 "libibverbs %.150s is not a release this provider knows (rdma-core %u to %u)", path,
-		 VERBS_RELEASE_MIN, VERBS_RELEASE_MAX);
+		 "libibverbs %.150s is not a release this provider knows (rdma-core %u to %u)",
+		 path, VERBS_RELEASE_MIN, VERBS_RELEASE_MAX);
 	return false;
 }

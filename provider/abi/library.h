@@ -14,7 +14,8 @@ struct verbs_library {
 /* libibverbs.so.1.<minor>.<release>.<patch> -> release; 0 when the name has another form. */
 unsigned uroce_verbs_release_of(const char *file_name);
 
-/* Identify the loaded library and check it; fills `why` and returns false when it is to be refused. */
+/* Identify the loaded library and check it; fills `why` and returns false when it is to be refused.
+ */
 bool uroce_verbs_library_find(struct verbs_library *lib);
 
 /*

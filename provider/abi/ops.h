@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libibverbs' struct verbs_context_ops is a row of function pointers in this order, without padding.
- * Each release may add some in the middle; none was ever removed or moved. Ops older than release 34
- * count as 34, the oldest release served.
+ * libibverbs' struct verbs_context_ops is a row of function pointers in this order, without
+ * padding. Each release may add some in the middle; none was ever removed or moved. Ops older than
+ * release 34 count as 34, the oldest release served.
  */
 #pragma once
 

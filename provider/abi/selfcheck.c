@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The scratch context: room for a library that has grown, then the struct as verbs.h declares it. */
+/* The scratch context: room for a library that has grown, then the struct as verbs.h declares it.
+ */
 struct scratch {
 	uint8_t room[VERBS_CONTEXT_ROOM];
 	struct verbs_context vctx;

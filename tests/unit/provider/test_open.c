@@ -251,7 +251,8 @@ START_TEST(a_forks_child_does_not_talk_on_the_parents_socket)
 }
 END_TEST
 
-/* Poll until n completions came or the CQ fails; the provider notices a death within milliseconds. */
+/* Poll until n completions came or the CQ fails; the provider notices a death within milliseconds.
+ */
 static int drain(struct ibv_cq *cq, struct ibv_wc *wc, int n)
 {
 	int got = 0;
