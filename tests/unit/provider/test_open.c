@@ -99,7 +99,7 @@ START_TEST(creation_beyond_the_limits_is_refused)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
 	struct ibv_qp_init_attr_ex ex = { .comp_mask = IBV_QP_INIT_ATTR_PD |
-						       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS };
+						       IBV_QP_INIT_ATTR_RX_HASH };
 
 	rig_up(&rig);
 	init.send_cq = init.recv_cq = rig.cq;
