@@ -73,6 +73,8 @@ enum engine_op {
 	ENGINE_AH_DEL,
 	ENGINE_MCAST_ADD,
 	ENGINE_MCAST_DEL,
+	ENGINE_SRQ_RESIZE,
+	ENGINE_SRQ_QUERY,
 };
 
 struct cmd_mr_add {
@@ -156,6 +158,14 @@ struct cmd_srq_limit {
 	uint32_t limit;
 };
 
+/* Other memory, into which the receives at their indices have been copied already. */
+struct cmd_srq_resize {
+	uint32_t srqn;
+	uint32_t depth;
+	struct uroce_ring *ring;
+	uint8_t *slots;
+};
+
 struct cmd_ah_add {
 	uint32_t ah;
 	uint32_t pd;
@@ -177,6 +187,7 @@ struct cmd {
 		struct cmd_qp_modify qp_modify;
 		struct cmd_srq_add srq_add;
 		struct cmd_srq_limit srq_limit;
+		struct cmd_srq_resize srq_resize;
 		struct cmd_ah_add ah_add;
 		struct cmd_mcast mcast;
 		uint32_t key; /* the object of _DEL and _QUERY: memory key, cqn, qpn, srqn or ah */
@@ -186,7 +197,12 @@ struct cmd {
 struct cmd_reply {
 	union {
 		struct uroce_qp_attr attr; /* QP_QUERY */
-		uint32_t events_sent;      /* QP_DEL, CQ_DEL, SRQ_DEL: events that named it */
+		struct {
+			uint32_t events_sent; /* QP_DEL, CQ_DEL, SRQ_DEL, SRQ_QUERY: that named it */
+			struct {
+				uint32_t limit, taken;
+			} srq; /* SRQ_QUERY */
+		};
 	};
 };
 

@@ -33,21 +33,26 @@ static const struct verbs_impl impl_table[] = {
 	IMPL(create_cq_ex),
 	IMPL(create_qp),
 	IMPL(create_qp_ex),
+	IMPL(create_srq),
 	IMPL(dealloc_pd),
 	IMPL(dealloc_td),
 	IMPL(dereg_mr),
 	IMPL(destroy_ah),
 	IMPL(destroy_cq),
 	IMPL(destroy_qp),
+	IMPL(destroy_srq),
 	IMPL(free_context),
 	IMPL(modify_qp),
+	IMPL(modify_srq),
 	IMPL(poll_cq),
 	IMPL(post_recv),
 	IMPL(post_send),
+	IMPL(post_srq_recv),
 	IMPL(query_device_ex),
 	IMPL(query_port),
 	IMPL(query_qp),
 	IMPL(query_rt_values),
+	IMPL(query_srq),
 	IMPL(reg_mr),
 	IMPL(req_notify_cq),
 	/* clang-format on */
@@ -73,6 +78,10 @@ static void async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 	case IBV_EVENT_PATH_MIG_ERR:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		atomic_fetch_add(&to_qp(event->element.qp)->events_read, 1);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		atomic_fetch_add(&to_srq(event->element.srq)->events_read, 1);
 		break;
 	default:
 		break;

@@ -48,15 +48,16 @@ static bool resolve(struct uroce_cq *cq, struct uroce_cqe *cqe)
 	struct uroce_qp *qp;
 	struct uroce_wq *wq;
 
-	if (cqe->queue != UROCE_CQE_SQ && cqe->queue != UROCE_CQE_RQ)
+	if (cqe->queue > UROCE_CQE_SRQ)
 		return false;
 	qp = qp_of(to_context(cq->v.cq.context), cqe);
 	if (!qp)
 		return false;
-	wq = cqe->queue == UROCE_CQE_SQ ? &qp->sq : &qp->rq;
-	if (!wq->depth)
+	/* A shared queue's entries are freed when they are taken, and known to the daemon only. */
+	wq = cqe->queue == UROCE_CQE_SRQ ? NULL : cqe->queue == UROCE_CQE_SQ ? &qp->sq : &qp->rq;
+	if (wq ? !wq->depth : !qp->v.qp.srq)
 		return false;
-	rec = wq_record(wq, cqe->wqe_index);
+	rec = wq ? wq_record(wq, cqe->wqe_index) : NULL;
 	if (!rec)
 		return true;
 	cqe->wr_id = rec->wr_id;

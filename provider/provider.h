@@ -124,6 +124,21 @@ struct uroce_wr_build {
 	bool needs_address;    /* UD, and wr_set_ud_addr has not come yet */
 };
 
+struct uroce_srq {
+	union verbs_srq v; /* first */
+	pthread_mutex_t lock; /* producers */
+	uint8_t *mem;
+	size_t mem_size;
+	struct uroce_ring *ring;
+	uint8_t *slots;
+	uint32_t srqn;
+	uint32_t depth, stride;
+	uint32_t max_wr, max_sge;
+	uint32_t head;
+	bool is_lost; /* the daemon moved it to memory that could not be mapped */
+	atomic_uint events_read;
+};
+
 struct uroce_qp {
 	union verbs_qp v; /* first */
 	uint8_t *mem;
@@ -154,6 +169,11 @@ static inline struct uroce_cq *to_cq(struct ibv_cq *cq)
 static inline struct uroce_qp *to_qp(struct ibv_qp *qp)
 {
 	return (struct uroce_qp *)qp;
+}
+
+static inline struct uroce_srq *to_srq(struct ibv_srq *srq)
+{
+	return (struct uroce_srq *)srq;
 }
 
 static inline struct uroce_uar_worker *uar_worker(const struct uroce_context *ctx, uint32_t worker)
@@ -229,9 +249,17 @@ void uroce_qp_forget_work(struct uroce_qp *qp, bool leave); /* purge; leave: als
 int uroce_wr_ex_check(enum ibv_qp_type type, uint64_t send_ops);
 void uroce_wr_ex_init(struct uroce_qp *qp, uint64_t send_ops);
 
+/* srq.c */
+struct ibv_srq *uroce_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+int uroce_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+int uroce_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int uroce_destroy_srq(struct ibv_srq *srq);
+int uroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
 /* sq.c, rq.c */
 int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int uroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+void uroce_rqe_put(void *slot, const struct ibv_recv_wr *wr);
 void uroce_qp_ring(struct uroce_qp *qp);
 
 /* rt.c */

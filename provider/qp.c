@@ -68,13 +68,13 @@ static int check_init_attr(const struct uroce_context *ctx, const struct ibv_qp_
 		return EOPNOTSUPP;
 	if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC && a->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
-	if (a->srq)
-		return EOPNOTSUPP;
 	if (!a->send_cq || !a->recv_cq)
 		return EINVAL;
-	if (a->cap.max_send_wr > d->max_qp_wr || a->cap.max_recv_wr > d->max_qp_wr ||
-	    a->cap.max_send_sge > d->max_sge || a->cap.max_recv_sge > d->max_sge ||
+	if (a->cap.max_send_wr > d->max_qp_wr || a->cap.max_send_sge > d->max_sge ||
 	    a->cap.max_inline_data > d->max_inline)
+		return EINVAL;
+	/* With a shared receive queue these say nothing. */
+	if (!a->srq && (a->cap.max_recv_wr > d->max_qp_wr || a->cap.max_recv_sge > d->max_sge))
 		return EINVAL;
 	return 0;
 }
@@ -87,13 +87,19 @@ static int request(struct uroce_context *ctx, struct uroce_qp *qp, struct ibv_qp
 		.pd = a->pd->handle,
 		.send_cq = a->send_cq->handle,
 		.recv_cq = a->recv_cq->handle,
+		.srq = a->srq ? a->srq->handle : 0,
 		.sq_sig_all = a->sq_sig_all != 0,
-		.cap = { a->cap.max_send_wr, a->cap.max_recv_wr, a->cap.max_send_sge,
-			 a->cap.max_recv_sge, a->cap.max_inline_data },
+		.cap = { a->cap.max_send_wr, a->srq ? 0 : a->cap.max_recv_wr, a->cap.max_send_sge,
+			 a->srq ? 0 : a->cap.max_recv_sge, a->cap.max_inline_data },
 		.token = (uintptr_t)qp,
 	};
-	struct uroce_ctrl_msg m = { .op = UROCE_OP_CREATE_QP, .body = &req, .len = sizeof(req),
-				    .send_fd = -1, .rep = rep, .rep_size = sizeof(*rep), .fds = fd,
+	struct uroce_ctrl_msg m = { .op = UROCE_OP_CREATE_QP,
+				    .body = &req,
+				    .len = sizeof(req),
+				    .send_fd = -1,
+				    .rep = rep,
+				    .rep_size = sizeof(*rep),
+				    .fds = fd,
 				    .max_fds = 1 };
 	int err = uroce_context_send(ctx, &m);
 
@@ -142,6 +148,7 @@ static void fill_public(struct ibv_context *ibctx, struct uroce_qp *qp,
 	v->pd = a->pd;
 	v->send_cq = a->send_cq;
 	v->recv_cq = a->recv_cq;
+	v->srq = a->srq;
 	v->handle = r->handle;
 	v->qp_num = r->qpn;
 	v->qp_type = a->qp_type;

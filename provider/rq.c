@@ -10,11 +10,11 @@ static int check_wr(const struct uroce_wq *rq, const struct ibv_recv_wr *wr, uin
 	return used >= rq->max_wr ? ENOMEM : 0;
 }
 
-static void put_wr(struct uroce_wq *rq, const struct ibv_recv_wr *wr, uint32_t index)
+void uroce_rqe_put(void *slot, const struct ibv_recv_wr *wr)
 {
-	uint32_t slot = index & (rq->depth - 1), n = 0;
-	struct uroce_rqe *rqe = (struct uroce_rqe *)(rq->slots + (size_t)slot * rq->stride);
+	struct uroce_rqe *rqe = slot;
 	struct uroce_sge *sge = (struct uroce_sge *)(rqe + 1);
+	uint32_t n = 0;
 
 	for (int i = 0; i < wr->num_sge; i++) {
 		if (!wr->sg_list[i].length)
@@ -27,6 +27,13 @@ static void put_wr(struct uroce_wq *rq, const struct ibv_recv_wr *wr, uint32_t i
 	rqe->wr_id = wr->wr_id;
 	rqe->num_sge = n;
 	rqe->reserved = 0;
+}
+
+static void put_wr(struct uroce_wq *rq, const struct ibv_recv_wr *wr, uint32_t index)
+{
+	uint32_t slot = index & (rq->depth - 1);
+
+	uroce_rqe_put(rq->slots + (size_t)slot * rq->stride, wr);
 	rq->wr[slot].wr_id = wr->wr_id;
 	rq->wr[slot].wc_opcode = IBV_WC_RECV;
 }
@@ -35,7 +42,7 @@ static int check_state(const struct uroce_qp *qp)
 {
 	if (atomic_load_explicit(&to_context(qp->v.qp.context)->is_dead, memory_order_relaxed))
 		return EIO;
-	return qp->v.qp.state == IBV_QPS_RESET ? EINVAL : 0;
+	return qp->v.qp.state == IBV_QPS_RESET || qp->v.qp.srq ? EINVAL : 0;
 }
 
 int uroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

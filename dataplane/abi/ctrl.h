@@ -47,6 +47,7 @@ enum uroce_ctrl_op {
 	UROCE_OP_CREATE_XRCD,
 	UROCE_OP_DESTROY_XRCD,
 	UROCE_OP_OPEN_QP,
+	UROCE_OP_RESIZE_SRQ,
 
 	UROCE_OP_ADMIN_HELLO = 256,
 	UROCE_OP_ADMIN_STATUS, /* reply: a memfd with JSON text */
@@ -117,7 +118,7 @@ struct uroce_handle { /* body of the FREE, DEREG and DESTROY requests, and of so
 	uint32_t reserved;
 };
 
-/* DESTROY_CQ and DESTROY_QP: events the daemon has sent for the object, to be read and dropped. */
+/* DESTROY_CQ, DESTROY_QP and DESTROY_SRQ: events the daemon has sent for the object, to be read and dropped. */
 struct uroce_destroy_rep {
 	uint32_t events_sent;
 	uint32_t reserved;
@@ -256,11 +257,19 @@ struct uroce_create_srq_rep { /* fd [0]: the SRQ's memory */
 	uint64_t size;
 };
 
-/* MODIFY_SRQ arms the limit event (resizing answers EOPNOTSUPP); QUERY_SRQ: reply is the same
- * struct. */
+/* MODIFY_SRQ arms the limit event; QUERY_SRQ: reply is the same struct. */
 struct uroce_srq_attr {
 	uint32_t handle;
 	uint32_t max_wr, max_sge, limit;
+};
+
+/*
+ * RESIZE_SRQ: no receive may be posted meanwhile; those posted keep their indices. The reply and its
+ * fd replace those of CREATE_SRQ.
+ */
+struct uroce_resize_srq {
+	uint32_t handle;
+	uint32_t max_wr;
 };
 
 /* ATTACH_MCAST, DETACH_MCAST: handle of a UD QP. */

@@ -64,6 +64,8 @@ static int make_numbers(struct device *dev)
 		err = numbers_init(&dev->keys, 1, DEVICE_MAX_MR - 1);
 	if (!err)
 		err = numbers_init(&dev->ahs, 1, DEVICE_MAX_AH - 1);
+	if (!err)
+		err = numbers_init(&dev->srqns, 1, DEVICE_MAX_SRQ - 1);
 	return err;
 }
 
@@ -82,7 +84,7 @@ int device_create(struct device **out, struct daemon *d, unsigned index,
 				     .mem_atomic = appmem_atomic, .cq_notify = event_completion,
 				     .event = event_async };
 	dev->conf = (struct engine_conf){ .max_qp = DEVICE_MAX_QP, .max_cq = DEVICE_MAX_CQ,
-					  .max_mr = DEVICE_MAX_MR, .max_ah = DEVICE_MAX_AH,
+					  .max_mr = DEVICE_MAX_MR, .max_ah = DEVICE_MAX_AH, .max_srq = DEVICE_MAX_SRQ,
 					  .check_icrc = d->conf.check_icrc,
 					  .seed = d->boot_id + index * UROCE_MAX_WORKERS };
 	dev->arena_size = engine_size(&dev->conf);
@@ -107,6 +109,7 @@ void device_destroy(struct device *dev)
 	numbers_free(&dev->cqns);
 	numbers_free(&dev->keys);
 	numbers_free(&dev->ahs);
+	numbers_free(&dev->srqns);
 	free(dev);
 }
 

@@ -22,6 +22,7 @@ struct link_port;
 #define DEVICE_MAX_MR 65536u
 #define DEVICE_MAX_PD 65536u
 #define DEVICE_MAX_AH 65536u
+#define DEVICE_MAX_SRQ 16384u
 #define DEVICE_RD_ATOMIC 16u
 #define DEVICE_MTU    (4096u + 108u) /* largest IP packet: path MTU 4096 and every header */
 
@@ -42,8 +43,9 @@ struct device {
 	struct numbers cqns;
 	struct numbers keys; /* index part */
 	struct numbers ahs;  /* index part */
+	struct numbers srqns;
 	uint32_t last_pd;
-	uint32_t n_qp, n_cq, n_mr, n_pd, n_ah;
+	uint32_t n_qp, n_cq, n_mr, n_pd, n_ah, n_srq;
 };
 
 /* ports: one for each worker. 0 or a negative errno. */

@@ -11,6 +11,7 @@
 #define DEVICE_PORT_ACTIVE_EVENT (1u << 10)
 #define DEVICE_SYS_IMAGE_GUID    (1u << 11)
 #define DEVICE_RC_RNR_NAK_GEN    (1u << 12)
+#define DEVICE_SRQ_RESIZE        (1u << 13)
 #define ATOMIC_HCA               1u
 #define PORT_ACTIVE              4u
 #define MTU_4096                 5u
@@ -35,7 +36,8 @@ void device_attr(const struct device *dev, struct uroce_device_attr *a)
 	a->hw_ver = 1;
 	a->max_qp = dev->qpns.n;
 	a->max_qp_wr = UROCE_MAX_QP_WR;
-	a->device_cap_flags = DEVICE_PORT_ACTIVE_EVENT | DEVICE_SYS_IMAGE_GUID | DEVICE_RC_RNR_NAK_GEN;
+	a->device_cap_flags = DEVICE_PORT_ACTIVE_EVENT | DEVICE_SYS_IMAGE_GUID | DEVICE_RC_RNR_NAK_GEN |
+			      DEVICE_SRQ_RESIZE;
 	a->max_sge = UROCE_MAX_SGE;
 	a->max_sge_rd = UROCE_MAX_SGE;
 	a->max_inline = UROCE_MAX_INLINE;
@@ -48,6 +50,9 @@ void device_attr(const struct device *dev, struct uroce_device_attr *a)
 	a->max_res_rd_atom = DEVICE_RD_ATOMIC * dev->qpns.n;
 	a->atomic_cap = ATOMIC_HCA;
 	a->max_ah = dev->ahs.n;
+	a->max_srq = dev->srqns.n;
+	a->max_srq_wr = UROCE_MAX_QP_WR;
+	a->max_srq_sge = UROCE_MAX_SGE;
 	a->max_pkeys = 1;
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = 1;

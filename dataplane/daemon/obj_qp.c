@@ -26,7 +26,7 @@ static int check_caps(const struct uroce_qp_cap *c)
 }
 
 /* What is granted, never less than asked for, and where it lies in the QP's memory. */
-static void lay_out(const struct uroce_qp_cap *want, struct uroce_create_qp_rep *rep)
+static void lay_out(const struct uroce_qp_cap *want, bool has_rq, struct uroce_create_qp_rep *rep)
 {
 	struct uroce_qp_cap *got = &rep->cap;
 	uint32_t room = sizeof(struct uroce_sge) * want->max_send_sge;
@@ -44,7 +44,9 @@ static void lay_out(const struct uroce_qp_cap *want, struct uroce_create_qp_rep 
 		if (got->max_inline > UROCE_MAX_INLINE)
 			got->max_inline = UROCE_MAX_INLINE;
 	}
-	if (want->max_recv_wr) {
+	if (!has_rq) {
+		got->max_recv_wr = got->max_recv_sge = 0;
+	} else if (want->max_recv_wr) {
 		rep->rq_depth = got->max_recv_wr = round_up_pow2(want->max_recv_wr);
 		rep->rq_stride = (uint32_t)(sizeof(struct uroce_rqe) +
 					    sizeof(struct uroce_sge) * want->max_recv_sge);
@@ -56,12 +58,14 @@ static void lay_out(const struct uroce_qp_cap *want, struct uroce_create_qp_rep 
 
 static int check_request(struct session *s, const struct uroce_create_qp *req, struct qp *qp)
 {
-	if (req->type < UROCE_QPT_RC || req->type > UROCE_QPT_UD || req->srq)
+	if (req->type < UROCE_QPT_RC || req->type > UROCE_QPT_UD)
 		return -EOPNOTSUPP;
 	qp->pd = handles_get(&s->pds, req->pd);
 	qp->send_cq = handles_get(&s->cqs, req->send_cq);
 	qp->recv_cq = handles_get(&s->cqs, req->recv_cq);
 	if (!qp->pd || !qp->send_cq || !qp->recv_cq)
+		return -EINVAL;
+	if (req->srq && !(qp->srq = handles_get(&s->srqs, req->srq)))
 		return -EINVAL;
 	qp->token = req->token;
 	return check_caps(&req->cap);
@@ -129,6 +133,7 @@ static int give_to_engine(struct session *s, const struct qp *qp, const struct u
 		.op = ENGINE_QP_ADD,
 		.qp_add = { .qpn = qp->qpn, .type = req->type, .pd = qp->pd->number,
 			    .send_cqn = qp->send_cq->cqn, .recv_cqn = qp->recv_cq->cqn,
+			    .srqn = qp->srq ? qp->srq->srqn : 0,
 			    .owner = s->id, .slot = qp->slot, .sq_sig_all = req->sq_sig_all != 0,
 			    .token = qp->token, .cap = rep->cap, .sq_depth = rep->sq_depth,
 			    .rq_depth = rep->rq_depth, .sq_stride = rep->sq_stride,
@@ -155,6 +160,8 @@ static void publish(struct session *s, struct qp *qp, struct uroce_create_qp_rep
 	qp->pd->refs++;
 	qp->send_cq->refs++;
 	qp->recv_cq->refs++;
+	if (qp->srq)
+		qp->srq->refs++;
 	s->dev->n_qp++;
 	__atomic_store_n(&s->qpn_of_slot[qp->slot], qp->qpn, __ATOMIC_RELAXED);
 	rep->qpn = qp->qpn;
@@ -175,7 +182,7 @@ int request_create_qp(struct session *s, const void *body, struct reply *r)
 	err = check_request(s, req, qp);
 	if (err)
 		goto free_qp;
-	lay_out(&req->cap, rep);
+	lay_out(&req->cap, !qp->srq, rep);
 	err = alloc_memory(s, qp, rep);
 	if (err)
 		goto free_qp;
@@ -252,6 +259,8 @@ void qp_free(struct session *s, struct qp *qp)
 	qp->pd->refs--;
 	qp->send_cq->refs--;
 	qp->recv_cq->refs--;
+	if (qp->srq)
+		qp->srq->refs--;
 	s->dev->n_qp--;
 	free(qp);
 }

@@ -22,9 +22,21 @@ struct cq {
 	uint64_t token;
 };
 
+struct srq {
+	struct pd *pd;
+	uint32_t srqn;
+	uint32_t refs; /* QPs */
+	uint32_t max_sge;
+	uint32_t depth, stride;
+	struct shm shm;
+	struct srq_shared *shared; /* the engines' */
+	uint64_t token;
+};
+
 struct qp {
 	struct pd *pd;
 	struct cq *send_cq, *recv_cq;
+	struct srq *srq; /* NULL: a receive queue of its own */
 	uint32_t qpn, worker, slot;
 	uint32_t dest_qpn; /* of the last modify that gave one */
 	struct shm shm;
@@ -46,11 +58,14 @@ request_fn request_reg_mr, request_dereg_mr;
 request_fn request_create_channel, request_destroy_channel;
 request_fn request_create_cq, request_destroy_cq;
 request_fn request_create_qp, request_modify_qp, request_query_qp, request_destroy_qp;
+request_fn request_create_srq, request_modify_srq, request_query_srq, request_resize_srq;
+request_fn request_destroy_srq;
 request_fn request_create_ah, request_destroy_ah;
 
 /* Frees what is left of a session's objects once no engine holds them. */
 void mr_free(struct session *s, struct mr *mr);
 void cq_free(struct session *s, struct cq *cq);
+void srq_free(struct session *s, struct srq *srq);
 void qp_free(struct session *s, struct qp *qp);
 void ah_free(struct session *s, struct ah *ah);
 void channel_free(struct session *s, struct channel *ch);

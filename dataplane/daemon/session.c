@@ -27,7 +27,7 @@
 /* One user who is not ours must not keep all others out. */
 #define MAX_PER_USER (DAEMON_MAX_SESSIONS / 2)
 /* Events of all types that can wait for all objects of a session. */
-#define MAX_ASYNC_PENDING (8 * (SESSION_MAX_QP + SESSION_MAX_CQ))
+#define MAX_ASYNC_PENDING (8 * (SESSION_MAX_QP + SESSION_MAX_CQ + SESSION_MAX_SRQ))
 #define SLOT_MAP_SIZE (UROCE_CTX_QPS * sizeof(uint32_t))
 
 static void read_comm(struct session *s)
@@ -175,6 +175,10 @@ static void leave_worker(struct worker *w, uint64_t now, void *arg)
 		if (((const struct qp *)o)->worker == c->worker)
 			engine_command(e, now, &cmd, &unused);
 	}
+	for (cmd.op = ENGINE_SRQ_DEL, pos = 0; (o = handles_next(&c->s->srqs, &pos));) {
+		cmd.key = ((const struct srq *)o)->srqn;
+		engine_command(e, now, &cmd, &unused);
+	}
 	for (cmd.op = ENGINE_CQ_DEL, pos = 0; (o = handles_next(&c->s->cqs, &pos));) {
 		cmd.key = ((const struct cq *)o)->cqn;
 		engine_command(e, now, &cmd, &unused);
@@ -207,6 +211,8 @@ static void free_objects(struct session *s)
 
 	for (pos = 0; (o = handles_next(&s->qps, &pos));)
 		qp_free(s, o);
+	for (pos = 0; (o = handles_next(&s->srqs, &pos));)
+		srq_free(s, o);
 	for (pos = 0; (o = handles_next(&s->cqs, &pos));)
 		cq_free(s, o);
 	for (pos = 0; (o = handles_next(&s->mrs, &pos));)
@@ -218,6 +224,7 @@ static void free_objects(struct session *s)
 	for (pos = 0; (o = handles_next(&s->pds, &pos)); s->dev->n_pd--)
 		free(o);
 	handles_free(&s->qps);
+	handles_free(&s->srqs);
 	handles_free(&s->cqs);
 	handles_free(&s->mrs);
 	handles_free(&s->channels);
@@ -281,6 +288,7 @@ static void init_handles(struct session *s)
 	handles_init(&s->mrs, SESSION_MAX_MR);
 	handles_init(&s->cqs, SESSION_MAX_CQ);
 	handles_init(&s->qps, SESSION_MAX_QP);
+	handles_init(&s->srqs, SESSION_MAX_SRQ);
 	handles_init(&s->ahs, SESSION_MAX_AH);
 	handles_init(&s->channels, SESSION_MAX_CHANNEL);
 }

@@ -24,6 +24,7 @@ struct appmem;
 #define SESSION_MAX_MR       65535u
 #define SESSION_MAX_CQ       8192u
 #define SESSION_MAX_QP       UROCE_CTX_QPS
+#define SESSION_MAX_SRQ      8192u
 #define SESSION_MAX_AH       65535u
 #define SESSION_MAX_CHANNEL  256u
 #define SESSION_MAX_BYTES    (2ull << 30) /* shared memory, and QP state here */
@@ -61,7 +62,7 @@ struct session {
 	uint32_t *qpn_of_slot;
 	struct numbers slots;
 	uint64_t bytes;
-	struct handles pds, mrs, cqs, qps, ahs, channels;
+	struct handles pds, mrs, cqs, qps, srqs, ahs, channels;
 };
 
 static inline struct uroce_uar *session_uar(const struct session *s)

@@ -261,6 +261,12 @@ int engine_command(struct engine *e, uint64_t now, const struct cmd *cmd, struct
 	case ENGINE_MCAST_DEL:
 		err = mcast_del(e, &cmd->mcast);
 		break;
+	case ENGINE_SRQ_QUERY:
+		err = srq_query(e, cmd->key, reply);
+		break;
+	case ENGINE_SRQ_RESIZE:
+		err = srq_resize(e, &cmd->srq_resize);
+		break;
 	}
 	engine_leave(e);
 	return err;

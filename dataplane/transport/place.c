@@ -18,7 +18,7 @@ static int place_map(struct engine *e, const struct place *b, struct mem_vec *ve
 			       ? 1
 			       : -(int)UROCE_VERR_LKEY;
 	case PLACE_RECV:
-		return sge_map(e, qp->pd, qp->resp.rqe.sge, qp->resp.rqe.num_sge,
+		return sge_map(e, srq_pd(qp), qp->resp.rqe.sge, qp->resp.rqe.num_sge,
 			       UROCE_ACCESS_LOCAL_WRITE, b->off, b->len, vec);
 	case PLACE_READ:
 		rec = qp_rec(qp, qp->req.una);

@@ -61,6 +61,48 @@ int srq_limit(struct engine *e, const struct cmd_srq_limit *c)
 	return 0;
 }
 
+/*
+ * Another engine may have taken, and said so, more than we have: the index never goes back. Whoever
+ * scribbles over it meanwhile must not keep us here.
+ */
+static void srq_consume(struct srq *srq, uint32_t taken)
+{
+	uint32_t cons = __atomic_load_n(&srq->ring->cons, __ATOMIC_RELAXED);
+
+	for (unsigned i = 0; i < UROCE_MAX_WORKERS && (int32_t)(taken - cons) > 0; i++)
+		if (__atomic_compare_exchange_n(&srq->ring->cons, &cons, taken, false,
+						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			return;
+}
+
+int srq_resize(struct engine *e, const struct cmd_srq_resize *c)
+{
+	struct srq *srq = srq_find(e, c->srqn);
+
+	if (!srq)
+		return -ENOENT;
+	if (!c->depth || (c->depth & (c->depth - 1)))
+		return -EINVAL;
+	srq->depth = c->depth;
+	srq->ring = c->ring;
+	srq->slots = c->slots;
+	/* We may have told the old memory what we took. */
+	srq_consume(srq, __atomic_load_n(&srq->shared->tail, __ATOMIC_ACQUIRE));
+	return 0;
+}
+
+int srq_query(struct engine *e, uint32_t srqn, struct cmd_reply *reply)
+{
+	const struct srq *srq = srq_find(e, srqn);
+
+	if (!srq)
+		return -ENOENT;
+	reply->events_sent = __atomic_load_n(&srq->shared->events_sent, __ATOMIC_RELAXED);
+	reply->srq.limit = __atomic_load_n(&srq->shared->limit, __ATOMIC_RELAXED);
+	reply->srq.taken = __atomic_load_n(&srq->shared->tail, __ATOMIC_ACQUIRE);
+	return 0;
+}
+
 int srq_del(struct engine *e, uint32_t srqn, uint32_t *events_sent)
 {
 	struct srq *srq = srq_find(e, srqn);
@@ -94,6 +136,11 @@ static void srq_check_limit(struct engine *e, struct srq *srq, uint32_t left)
 							      .qpn = srq->srqn });
 }
 
+uint32_t srq_pd(const struct qp *qp)
+{
+	return qp->srq ? qp->srq->pd : qp->pd;
+}
+
 /* Copy first, then claim: whoever loses the race has read a slot that may be rewritten, and drops
  * it. */
 int srq_take(struct engine *e, struct qp *qp)
@@ -117,7 +164,7 @@ int srq_take(struct engine *e, struct qp *qp)
 			memcpy(rqe->sge, slot + sizeof(head), head.num_sge * sizeof(rqe->sge[0]));
 	} while (!__atomic_compare_exchange_n(&srq->shared->tail, &tail, tail + 1, false,
 					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-	uroce_ring_consume(srq->ring, tail + 1);
+	srq_consume(srq, tail + 1);
 	rqe->wr_id = head.wr_id;
 	rqe->index = tail;
 	srq_check_limit(e, srq, (uint32_t)n - 1);

@@ -31,8 +31,13 @@ struct srq {
 
 int srq_add(struct engine *e, const struct cmd_srq_add *cmd);
 int srq_limit(struct engine *e, const struct cmd_srq_limit *cmd);
+int srq_resize(struct engine *e, const struct cmd_srq_resize *cmd);
+int srq_query(struct engine *e, uint32_t srqn, struct cmd_reply *reply);
 int srq_del(struct engine *e, uint32_t srqn, uint32_t *events_sent);
 struct srq *srq_find(struct engine *e, uint32_t srqn);
+
+/* The protection domain of the receives of a QP: a shared queue has its own. */
+uint32_t srq_pd(const struct qp *qp);
 
 /* As rqe_take. */
 int srq_take(struct engine *e, struct qp *qp);

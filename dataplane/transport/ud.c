@@ -136,7 +136,7 @@ static bool ud_place(struct engine *e, struct qp *qp, const struct packet *pk)
 	buf[0] = (struct buf_vec) { grh, sizeof(grh) };
 	for (uint32_t i = 0; i < pk->n_segs; i++)
 		buf[1 + i] = (struct buf_vec) { pk->seg[i].base, pk->seg[i].len };
-	n = sge_map(e, qp->pd, rqe->sge, rqe->num_sge, UROCE_ACCESS_LOCAL_WRITE, 0,
+	n = sge_map(e, srq_pd(qp), rqe->sge, rqe->num_sge, UROCE_ACCESS_LOCAL_WRITE, 0,
 		    UD_GRH_LEN + pk->payload_len, vec);
 	return n >= 0 && !e->ports.mem_write(e->ports.ctx, vec, (unsigned)n, buf, 1 + pk->n_segs);
 }

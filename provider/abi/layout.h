@@ -94,6 +94,7 @@ struct verbs_mr {
 /* The library keeps its own words behind the public struct: room for every release's. */
 #define VERBS_QP_ROOM 512u
 #define VERBS_CQ_ROOM 512u
+#define VERBS_SRQ_ROOM 256u
 
 union verbs_qp {
 	struct ibv_qp qp;
@@ -102,6 +103,11 @@ union verbs_qp {
 };
 
 #define VERBS_QP_EX 2u /* bit of verbs_qp.comp_mask: ibv_qp_to_qp_ex may hand out qp_ex */
+
+union verbs_srq {
+	struct ibv_srq srq;
+	uint8_t room[VERBS_SRQ_ROOM];
+};
 
 union verbs_cq {
 	struct ibv_cq cq;
