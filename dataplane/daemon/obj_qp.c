@@ -34,11 +34,9 @@ static void lay_out(const struct uroce_qp_cap *want, bool has_rq, struct uroce_c
 	*got = *want;
 	if (room < want->max_inline)
 		room = want->max_inline;
-	/* The engine wants an SQ, also of a QP whose program wants none. */
-	rep->sq_depth = round_up_pow2(want->max_send_wr);
-	rep->sq_stride = align((uint32_t)sizeof(struct uroce_wqe) + room, UROCE_CACHE_LINE);
 	if (want->max_send_wr) {
-		got->max_send_wr = rep->sq_depth;
+		rep->sq_depth = got->max_send_wr = round_up_pow2(want->max_send_wr);
+		rep->sq_stride = align((uint32_t)sizeof(struct uroce_wqe) + room, UROCE_CACHE_LINE);
 		/* The rest of the last line is there anyway. */
 		got->max_inline = rep->sq_stride - (uint32_t)sizeof(struct uroce_wqe);
 		if (got->max_inline > UROCE_MAX_INLINE)

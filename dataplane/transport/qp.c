@@ -44,9 +44,11 @@ static int qp_check_add(const struct cmd_qp_add *c)
 	if (c->cap.max_send_sge > UROCE_MAX_SGE || c->cap.max_recv_sge > UROCE_MAX_SGE ||
 	    c->cap.max_inline > UROCE_MAX_INLINE)
 		return -EINVAL;
-	if (!c->sq_depth || !is_pow2_or_0(c->sq_depth) || !is_pow2_or_0(c->rq_depth))
+	if (!is_pow2_or_0(c->sq_depth) || !is_pow2_or_0(c->rq_depth))
 		return -EINVAL;
-	if (c->sq_stride < wqe || c->sq_stride < inl || (c->rq_depth && c->rq_stride < rqe))
+	if (c->sq_depth && (c->sq_stride < wqe || c->sq_stride < inl))
+		return -EINVAL;
+	if (c->rq_depth && c->rq_stride < rqe)
 		return -EINVAL;
 	return 0;
 }
