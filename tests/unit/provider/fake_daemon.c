@@ -19,7 +19,7 @@
 struct answer {
 	uint32_t err, len, n_fds;
 	int fds[UROCE_CTRL_FDS_MAX];
-	uint8_t body[1024];
+	_Alignas(8) uint8_t body[1024];
 };
 
 static void *add_body(struct answer *a, uint32_t len)
