@@ -245,7 +245,7 @@ START_TEST(the_largest_qp_is_possible_and_a_qp_without_queues_too)
 	memset(&q.cap, 0, sizeof(q.cap));
 	ck_assert_uint_eq(create_qp(q), 0);
 	ck_assert_uint_eq(rep->cap.max_send_wr, 0);
-	ck_assert_uint_eq(rep->sq_depth, 1); /* the engine wants one */
+	ck_assert_uint_eq(rep->sq_depth, 0);
 	ck_assert_uint_eq(rep->rq_depth, 0);
 }
 END_TEST
