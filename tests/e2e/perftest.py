@@ -2,8 +2,11 @@
 """perftest's programs in pairs, with the options that issue texts and people use."""
 from harness import free_port
 
-# -a walks all sizes to 8 MiB; a handful of iterations keeps each pair at a second or two.
-FEW = ["-n", "50"]
+# -a walks all sizes to 8 MiB; a handful of iterations keeps each pair at a second or two. Latency
+# programs send every message there and back.
+def few(program):
+    return ["-n", "10" if "lat" in program else "20"]
+
 
 BW = {
     "ib_send_bw": [[]],

@@ -4,7 +4,7 @@
 import re
 
 from harness import Daemon, NOBODY, case, free_port, need_root, run_cases
-from perftest import BW, FEW, LAT, run_pair, sizes
+from perftest import BW, LAT, few, run_pair, sizes
 
 
 def daemon():
@@ -57,7 +57,7 @@ for _program, _variants in {**BW, **LAT}.items():
         @case(" ".join([_program, *sizes(_program), *_variant]))
         def _(program=_program, variant=_variant):
             with daemon() as d:
-                run_pair(d, program, *FEW, *sizes(program), *variant)
+                run_pair(d, program, *few(program), *sizes(program), *variant)
 
 
 @case("ib_write_bw with sixteen queue pairs; ib_send_bw with events")

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Unmodified perftest between the two devices: each program, and the options that change paths."""
 from harness import Daemon, case, run_cases
-from perftest import BW, FEW, LAT, run_pair, sizes
+from perftest import BW, LAT, few, run_pair, sizes
 
 
 def over_all_sizes(program, variant):
     with Daemon() as d:
-        rows = run_pair(d, program, *FEW, *sizes(program), *variant)
+        rows = run_pair(d, program, *few(program), *sizes(program), *variant)
         assert len(rows) >= (1 if "atomic" in program else 22), rows
 
 
