@@ -22,7 +22,7 @@ LAT = {
 }
 
 
-def run_pair(daemon, program, *options, devices=("uroce0", "uroce1"), deadline=90):
+def run_pair(daemon, program, *options, devices=("uroce0", "uroce1"), deadline=180):
     """Both sides must end with 0, and the client must have printed its table."""
     port = free_port()
     args = ["-x", "1", "-F", "-p", port, *options]
