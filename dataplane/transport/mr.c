@@ -15,10 +15,14 @@ static struct mr *mr_slot(const struct mr_table *t, uint32_t key)
 
 int mr_add(struct mr_table *t, const struct cmd_mr_add *cmd)
 {
+	uint32_t remote = UROCE_ACCESS_REMOTE_WRITE | UROCE_ACCESS_REMOTE_ATOMIC;
 	struct mr *mr = mr_slot(t, cmd->key);
 
 	if (!mr)
 		return -ENOMEM;
+	/* IBA vol. 1, 10.6.3.1: who lets others write must be able to write. */
+	if ((cmd->access & remote) && !(cmd->access & UROCE_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
 	if (mr->is_live)
 		return -EEXIST;
 	if (cmd->iova + cmd->length < cmd->iova || cmd->addr + cmd->length < cmd->addr)

@@ -70,9 +70,13 @@ void resp_queue_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t psn
 	struct resp_item nak = {
 		.kind = RESP_NAK, .syndrome = syndrome, .msn = s->msn, .psn = psn, .left = 1
 	};
+	struct resp_item *tail = s->n_queue ? &s->queue[s->n_queue - 1] : NULL;
 
-	if (s->n_queue && s->queue[s->n_queue - 1].kind == RESP_NAK)
-		s->queue[s->n_queue - 1] = nak;
+	/* An RNR NAK for the same place says more: a gap behind it must not call the peer back. */
+	if (tail && tail->kind == RESP_NAK && syndrome == AETH_NAK_SEQ && psn_eq(tail->psn, psn))
+		return;
+	if (tail && tail->kind == RESP_NAK)
+		*tail = nak;
 	else
 		resp_queue_append(e, qp, &nak);
 }

@@ -46,8 +46,10 @@ void responder_apply(struct engine *e, struct qp *qp, enum resp_verdict v, psn_t
 			qp_to_error(e, qp);
 		return;
 	}
-	if (v == RESP_RNR)
+	if (v == RESP_RNR) {
 		syndrome = AETH_RNR_CODE(qp->attr.min_rnr_timer);
+		qp->resp.early_psn = psn; /* what follows it is no restart */
+	}
 	if (resp_outcome[v].reply == REPLY_NAK)
 		resp_queue_nak(e, qp, syndrome, psn);
 	else if (resp_outcome[v].reply == REPLY_ACK)

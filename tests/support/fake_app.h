@@ -15,7 +15,7 @@
 
 #define FAKE_MAX_QP     64u
 #define FAKE_MAX_CQ     64u
-#define FAKE_MAX_MR     1024u
+#define FAKE_MAX_MR     256u
 #define FAKE_MAX_EVENTS 256u
 
 struct fake_dev;

@@ -14,7 +14,7 @@
 #include "dataplane/ports.h"
 
 #define FAKE_GUARD   64u
-#define FAKE_REGIONS 4096u /* over the life of one device */
+#define FAKE_REGIONS 320u /* over the life of one device */
 
 struct fake_region {
 	uint8_t *mem;  /* len bytes; FAKE_GUARD guard bytes before and after */
