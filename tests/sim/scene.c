@@ -32,6 +32,7 @@ void scene_init(struct scene *s, const struct scene_conf *conf)
 {
 	static const struct scene_conf none;
 	const struct scene_conf *c = conf ? conf : &none;
+	uint32_t mem = c->mem ? c->mem : SCENE_MEM;
 
 	memset(s, 0, sizeof(*s));
 	pair_init(&s->p, &c->pair);
@@ -44,8 +45,8 @@ void scene_init(struct scene *s, const struct scene_conf *conf)
 		s->cq[i] = qc.send_cq = qc.recv_cq = fake_cq_new(&s->p.dev[i], 1024);
 		s->qp[i] = fake_qp_new(&s->p.dev[i], &qc);
 		ck_assert_ptr_nonnull(s->qp[i]);
-		s->mem[i] = fake_reg(&s->p.dev[i], SCENE_MEM, 0xf);
-		for (uint32_t k = 0; k < SCENE_MEM; k += 4)
+		s->mem[i] = fake_reg(&s->p.dev[i], mem, 0xf);
+		for (uint32_t k = 0; k < mem; k += 4)
 			memcpy(s->mem[i]->mem + k, &(uint32_t){ k * 2654435761u + i }, 4);
 	}
 	ck_assert_int_eq(pair_connect(&s->p, s->qp[0], s->qp[1], &c->rc), 0);

@@ -8,7 +8,7 @@
 #include "tests/support/ck_main.h"
 #include "tests/support/pair.h"
 
-#define SCENE_MEM (1u << 20)
+#define SCENE_MEM (1u << 17) /* bytes of memory on each side, unless the conf says so */
 
 struct scene_fault {
 	uint8_t op;              /* BTH operation; 0xff: any */
@@ -35,6 +35,7 @@ struct scene_conf {
 	struct pair_conf pair;
 	struct pair_rc rc;
 	uint32_t type, sq_depth, rq_depth;
+	uint32_t mem;
 };
 
 /* conf may be NULL. The QPs are in RTS. */
