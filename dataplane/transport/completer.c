@@ -72,16 +72,17 @@ static bool comp_advance(struct engine *e, struct qp *qp, psn_t to)
 static void comp_go_back(struct engine *e, struct qp *qp, enum counter why, bool is_news)
 {
 	struct qp_req *r = &qp->req;
+	uint64_t since = e->now - r->rewound_at;
 
 	if (r->is_rnr_waiting) /* we are there already, and the timer is the wait's */
 		return;
-	if (r->is_rewound && psn_eq(r->rewound_psn, r->una_psn) &&
-	    !(is_news && e->now - r->rewound_at >= r->srtt / 2)) {
+	if (r->is_rewound && psn_eq(r->rewound_psn, r->una_psn) && since < retry_patience(qp) &&
+	    !(is_news && since >= r->rtt_min / 2)) {
 		engine_count(e, CNT_DROP_RESP_SEQ, 1);
 		return;
 	}
 	engine_count(e, why, 1);
-	retry_lost(qp);
+	retry_lost(e, qp);
 	requester_rewind(e, qp);
 	r->is_rewound = true;
 	r->rewound_psn = r->una_psn;

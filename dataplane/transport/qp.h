@@ -58,11 +58,12 @@ struct qp_req {
 	uint32_t cwnd_acked;
 	uint64_t ack_at; /* the local ACK timeout; TIMER_NEVER: none runs */
 	bool is_timing;  /* it has been started for what is unacknowledged now */
-	bool is_probe_sent;
+	uint32_t n_probes; /* since the last sign of life */
 	bool is_rtt_timed; /* a packet that asked for an ACK is being timed */
 	psn_t rtt_psn;
 	uint64_t rtt_at;
 	uint64_t srtt;   /* smoothed round trip, ns; 0: not known */
+	uint64_t rtt_min; /* the shortest one */
 	bool is_failing; /* WQE fail_at has a local error: complete it when all before are done */
 	uint32_t fail_at;
 	bool is_drain_told;

@@ -2,6 +2,8 @@
 /* The transport timer of a requester: local ACK timeout, RNR wait, and their budgets. */
 #include "dataplane/transport/core.h"
 
+#define PROBES 4u
+
 /* IBA vol. 1, table "Encoding for RNR NAK Timer Field": units of 10 us. */
 static const uint32_t rnr_10us[32] = {
 	65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
@@ -25,18 +27,32 @@ static bool has_unacked(const struct qp *qp)
 	return !psn_eq(qp->req.una_psn, qp->req.nxt_psn);
 }
 
+/* No answer for so long, while others come: what was sent again got lost too. */
+uint64_t retry_patience(const struct qp *qp)
+{
+	return qp->req.srtt ? 4 * qp->req.srtt + 100000 : TIMER_NEVER;
+}
+
 /*
  * The tail of a burst has nothing behind it whose arrival would show its loss. So some round trips
  * after the last sign of life, and well before the timeout, its last packet is sent once more: the
- * peer answers with an ACK (it was our ACK that got lost) or a NAK. Not without a known round trip.
+ * peer answers with an ACK (it was our ACK that got lost) or a NAK. Not without a known round trip;
+ * a second and third time, each after twice the time, since probes get lost as well.
  */
 static uint64_t probe_at(const struct engine *e, const struct qp *qp)
 {
-	uint64_t delay = 4 * qp->req.srtt + 100000;
+	uint64_t delay = retry_patience(qp);
 
-	if (!qp->req.srtt || qp->req.is_probe_sent || delay > ack_timeout_ns(qp) / 2)
+	if (qp->req.n_probes == PROBES || delay > ack_timeout_ns(qp) / 2 >> qp->req.n_probes)
 		return TIMER_NEVER;
-	return e->now + delay;
+	return e->now + (delay << qp->req.n_probes);
+}
+
+static void set_timer(struct engine *e, struct qp *qp)
+{
+	uint64_t probe = probe_at(e, qp), ack_at = qp->req.ack_at;
+
+	timer_set(&e->timers, &qp->timer, probe < ack_at ? probe : ack_at);
 }
 
 void retry_stop(struct engine *e, struct qp *qp)
@@ -49,7 +65,7 @@ void retry_stop(struct engine *e, struct qp *qp)
 void retry_arm(struct engine *e, struct qp *qp)
 {
 	struct qp_req *r = &qp->req;
-	uint64_t t = ack_timeout_ns(qp), probe;
+	uint64_t t = ack_timeout_ns(qp);
 
 	if (r->is_rnr_waiting)
 		return;
@@ -61,16 +77,18 @@ void retry_arm(struct engine *e, struct qp *qp)
 		return;
 	r->is_timing = true;
 	r->ack_at = t == TIMER_NEVER ? TIMER_NEVER : e->now + t;
-	probe = probe_at(e, qp);
-	timer_set(&e->timers, &qp->timer, probe < r->ack_at ? probe : r->ack_at);
+	set_timer(e, qp);
 }
 
-/* A packet that asks for an acknowledgement leaves: time it, unless one is being timed. */
+/*
+ * A packet that asks for an acknowledgement leaves: time it, unless one is being timed. Not behind a
+ * READ: its answer waits for all the data before it, and that is no round trip.
+ */
 void retry_sent(struct engine *e, struct qp *qp, psn_t psn)
 {
 	struct qp_req *r = &qp->req;
 
-	if (r->is_rtt_timed || !psn_eq(r->nxt_psn, r->sent_psn))
+	if (r->is_rtt_timed || r->rd_atomic || !psn_eq(r->nxt_psn, r->sent_psn))
 		return;
 	r->is_rtt_timed = true;
 	r->rtt_psn = psn;
@@ -85,6 +103,8 @@ static void rtt_sample(const struct engine *e, struct qp_req *r, psn_t old_una)
 		return;
 	rtt = e->now - r->rtt_at;
 	r->srtt = r->srtt ? (7 * r->srtt + rtt) / 8 : rtt + 1;
+	if (!r->rtt_min || rtt < r->rtt_min)
+		r->rtt_min = rtt + 1;
 	r->is_rtt_timed = false;
 }
 
@@ -96,7 +116,7 @@ void retry_progress(struct engine *e, struct qp *qp, psn_t old_una)
 	r->retry_left = qp->attr.retry_cnt;
 	r->rnr_left = qp->attr.rnr_retry;
 	r->is_rewound = false;
-	r->is_probe_sent = false;
+	r->n_probes = 0;
 	rtt_sample(e, r, old_una);
 	r->cwnd_acked += psn_dist(old_una, r->una_psn);
 	r->cwnd += r->cwnd_acked / 4;
@@ -110,14 +130,15 @@ void retry_progress(struct engine *e, struct qp *qp, psn_t old_una)
 }
 
 /* Go-back-N sends all that flies again, so what flies is halved until the loss stays away. */
-void retry_lost(struct qp *qp)
+void retry_lost(const struct engine *e, struct qp *qp)
 {
 	struct qp_req *r = &qp->req;
+	uint32_t least = e->conf.window < ENGINE_CWND_MIN ? e->conf.window : ENGINE_CWND_MIN;
 
 	r->is_rtt_timed = false;
 	r->cwnd /= 2;
-	if (r->cwnd < ENGINE_CWND_MIN)
-		r->cwnd = ENGINE_CWND_MIN;
+	if (r->cwnd < least)
+		r->cwnd = least;
 }
 
 void retry_rnr(struct engine *e, struct qp *qp, uint8_t code)
@@ -138,6 +159,22 @@ void retry_rnr(struct engine *e, struct qp *qp, uint8_t code)
 	timer_set(&e->timers, &qp->timer, e->now + retry_rnr_ns(code));
 }
 
+/* The last packet again; or, where data of a READ or an atomic is due, the request for it. */
+static void retry_probe(struct engine *e, struct qp *qp)
+{
+	if (wr_is_rd_atomic(qp_rec(qp, qp->req.una)->op)) {
+		uint64_t ack_at = qp->req.ack_at;
+
+		requester_rewind(e, qp);
+		qp->req.ack_at = ack_at;
+		qp->req.is_timing = true;
+		set_timer(e, qp);
+	} else {
+		requester_step_back(qp);
+	}
+	sched_add(e, qp);
+}
+
 void retry_expire(struct engine *e, struct qp *qp)
 {
 	struct qp_req *r = &qp->req;
@@ -156,10 +193,9 @@ void retry_expire(struct engine *e, struct qp *qp)
 		return;
 	if (e->now < r->ack_at) {
 		r->is_timing = true;
-		r->is_probe_sent = true;
-		timer_set(&e->timers, &qp->timer, r->ack_at);
-		requester_step_back(qp);
-		sched_add(e, qp);
+		r->n_probes++;
+		set_timer(e, qp);
+		retry_probe(e, qp);
 		return;
 	}
 	engine_count(e, CNT_LOCAL_ACK_TIMEOUT_ERR, 1);
@@ -171,7 +207,7 @@ void retry_expire(struct engine *e, struct qp *qp)
 	}
 	r->retry_left--;
 	r->is_rewound = false;
-	retry_lost(qp);
+	retry_lost(e, qp);
 	requester_rewind(e, qp);
 	sched_add(e, qp);
 }
