@@ -143,7 +143,10 @@ struct uroce_reg_mr_rep {
 	uint32_t reserved;
 };
 
-/* CREATE_CHANNEL: reply fds [0] the program's read end, [1] a write end for re-queued tokens. */
+/*
+ * CREATE_CHANNEL: reply fds [0] the program's read end, [1] a write end. The provider closes the
+ * second: held, it would hide the daemon's death from whoever waits at the first.
+ */
 
 struct uroce_create_cq {
 	uint32_t cqe;     /* at least this many */
