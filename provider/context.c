@@ -95,10 +95,12 @@ static void async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 static void fork_prepare(void)
 {
 	pthread_mutex_lock(&contexts_lock);
+	uroce_sources_hold();
 }
 
 static void fork_parent(void)
 {
+	uroce_sources_release(false);
 	pthread_mutex_unlock(&contexts_lock);
 }
 
@@ -113,6 +115,7 @@ static void fork_child(void)
 		}
 	}
 	contexts = NULL;
+	uroce_sources_release(true);
 	pthread_mutex_unlock(&contexts_lock);
 }
 

@@ -99,6 +99,18 @@ struct uroce_source *uroce_source_find(int fd)
 	return src;
 }
 
+void uroce_sources_hold(void)
+{
+	pthread_mutex_lock(&sources_lock);
+}
+
+void uroce_sources_release(bool forget)
+{
+	if (forget)
+		sources = NULL;
+	pthread_mutex_unlock(&sources_lock);
+}
+
 uint32_t uroce_source_handle(const struct uroce_source *src)
 {
 	return src->handle;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
@@ -25,6 +26,10 @@ struct uroce_source *uroce_source_add(struct uroce_context *ctx, int fd,
 				      enum uroce_source_kind kind, uint32_t handle);
 /* No longer found by its descriptor; drops the reference of uroce_source_add. */
 void uroce_source_remove(struct uroce_source *src);
+
+/* Around a fork: no thread is inside; the child forgets all sources, for they are the parent's. */
+void uroce_sources_hold(void);
+void uroce_sources_release(bool forget);
 
 /* The source of a descriptor with a reference to drop, or NULL: not ours, or a fork's child. */
 struct uroce_source *uroce_source_find(int fd);

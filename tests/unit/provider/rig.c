@@ -51,7 +51,7 @@ void rig_up(struct rig *r)
 	     !rig_state(r->qp, IBV_QPS_RTS));
 }
 
-void rig_down(struct rig *r)
+void rig_down_but_daemon(struct rig *r)
 {
 	if (r->qp)
 		MUST(!ibv_destroy_qp(r->qp));
@@ -60,6 +60,11 @@ void rig_down(struct rig *r)
 	if (r->pd)
 		MUST(!ibv_dealloc_pd(r->pd));
 	MUST(!ibv_close_device(r->ctx));
+}
+
+void rig_down(struct rig *r)
+{
+	rig_down_but_daemon(r);
 	fake_die(&r->fake);
 }
 

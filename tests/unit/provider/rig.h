@@ -29,6 +29,8 @@ struct ibv_qp *rig_qp(struct rig *r, enum ibv_qp_type type);
 int rig_state(struct ibv_qp *qp, enum ibv_qp_state state);
 void rig_down(struct rig *r);          /* destroy everything, stop the daemon */
 
+void rig_down_but_daemon(struct rig *r);
+
 struct uroce_wqe *rig_wqe(struct rig *r, uint32_t index);
 /* A completion of this QP's queue. */
 struct uroce_cqe rig_cqe(const struct ibv_qp *qp, uint8_t queue, uint32_t wqe_index);

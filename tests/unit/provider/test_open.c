@@ -251,6 +251,29 @@ START_TEST(a_forks_child_does_not_talk_on_the_parents_socket)
 }
 END_TEST
 
+START_TEST(a_forks_child_opens_the_device_anew)
+{
+	int status;
+	pid_t pid;
+
+	rig_up(&rig);
+	pid = fork();
+	if (!pid) {
+		struct ibv_context *ctx = rig_open(); /* the fake serves one connection: the next */
+
+		if (!ctx)
+			_exit(1);
+		if (!ibv_create_comp_channel(ctx))
+			_exit(2);
+		_exit(0);
+	}
+	rig_down_but_daemon(&rig);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	fake_die(&rig.fake);
+}
+END_TEST
+
 /* Poll until n completions came or the CQ fails; the provider notices a death within milliseconds.
  */
 static int drain(struct ibv_cq *cq, struct ibv_wc *wc, int n)
@@ -396,6 +419,7 @@ Suite *suite_make(void)
 	tcase_add_test(tc, memory_that_can_be_reached_after_all_opens);
 	tcase_add_test(tc, memory_that_cannot_be_reached_is_explained);
 	tcase_add_test(tc, a_forks_child_does_not_talk_on_the_parents_socket);
+	tcase_add_test(tc, a_forks_child_opens_the_device_anew);
 	tcase_add_test(tc, a_dead_daemon_completes_what_is_outstanding_with_errors);
 	tcase_add_test(tc, the_fatal_word_of_the_doorbell_page_is_a_death_too);
 	tcase_add_test(tc, a_blocked_reader_of_async_events_gets_device_fatal);
