@@ -23,6 +23,9 @@ static void async_event(struct ibv_context *ctx, struct ibv_async_event *event);
 
 static const struct verbs_impl impl_table[] = {
 	/* clang-format off */
+	IMPL(advise_mr),
+	IMPL(alloc_dm),
+	IMPL(alloc_null_mr),
 	IMPL(alloc_parent_domain),
 	IMPL(alloc_pd),
 	IMPL(alloc_td),
@@ -42,6 +45,7 @@ static const struct verbs_impl impl_table[] = {
 	IMPL(destroy_qp),
 	IMPL(destroy_srq),
 	IMPL(free_context),
+	IMPL(free_dm),
 	IMPL(modify_qp),
 	IMPL(modify_srq),
 	IMPL(poll_cq),
@@ -53,6 +57,7 @@ static const struct verbs_impl impl_table[] = {
 	IMPL(query_qp),
 	IMPL(query_rt_values),
 	IMPL(query_srq),
+	IMPL(reg_dm_mr),
 	IMPL(reg_mr),
 	IMPL(req_notify_cq),
 	/* clang-format on */

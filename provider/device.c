@@ -4,8 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define PORT_NUM  1       /* a device has one port */
-#define CLOCK_KHZ 1000000 /* timestamps are in nanoseconds */
+#define PORT_NUM            1 /* a device has one port */
+#define ODP_UD              (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
+#define ODP_UC              (ODP_UD | IBV_ODP_SUPPORT_WRITE)
+#define ODP_RC              (ODP_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC)
+#define DEVICE_ATOMIC_WRITE (1ull << 40) /* a bit of the kernel's, without a name in verbs.h yet \
+					  */
+#define CLOCK_KHZ 1000000                /* timestamps are in nanoseconds */
 
 int uroce_device_attr_read(struct uroce_context *ctx)
 {
@@ -62,7 +67,14 @@ int uroce_query_device_ex(struct ibv_context *ibctx, const struct ibv_query_devi
 	if (uroce_context_is_dead(ctx))
 		return EIO;
 	fill_device_attr(&full.orig_attr, &ctx->attr);
-	full.device_cap_flags_ex = ctx->attr.device_cap_flags;
+	full.device_cap_flags_ex = ctx->attr.device_cap_flags | DEVICE_ATOMIC_WRITE;
+	full.odp_caps = (struct ibv_odp_caps) {
+		.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+		.per_transport_caps = { ODP_RC, ODP_UC, ODP_UD },
+	};
+	if (ctx->attr.device_cap_flags & IBV_DEVICE_XRC)
+		full.xrc_odp_caps = ODP_RC;
+	full.max_dm_size = UROCE_MAX_DM;
 	full.completion_timestamp_mask = UINT64_MAX;
 	full.hca_core_clock = CLOCK_KHZ;
 	full.phys_port_cnt_ex = ctx->attr.phys_port_cnt;

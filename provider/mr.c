@@ -4,17 +4,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define ACCESS_KNOWN \
+#define ACCESS_KNOWN                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | \
-	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
+	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define ACCESS_REMOTE_STORE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+/* What the daemon does not need to know: a range of hints, and where addresses begin. */
+#define ACCESS_OURS (IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_ZERO_BASED)
 
 /* Optional bits ask for nothing we owe; remote stores need local ones (IBA 10.6.3.1). */
 static int check_access(int access)
 {
-	if (access & IBV_ACCESS_ON_DEMAND)
-		return EOPNOTSUPP;
 	if (access & ~ACCESS_KNOWN)
 		return EINVAL;
 	if ((access & ACCESS_REMOTE_STORE) && !(access & IBV_ACCESS_LOCAL_WRITE))
@@ -22,11 +22,12 @@ static int check_access(int access)
 	return 0;
 }
 
-static int register_range(struct ibv_pd *pd, struct ibv_mr *mr, const struct uroce_reg_mr *req)
+/* op: REG_MR or ALLOC_NULL_MR; body is its request. */
+static int request(struct ibv_pd *pd, uint32_t op, const void *body, uint32_t len,
+		   struct ibv_mr *mr)
 {
 	struct uroce_reg_mr_rep rep;
-	int err = uroce_context_call(to_context(pd->context), UROCE_OP_REG_MR, req, sizeof(*req),
-				     &rep, sizeof(rep));
+	int err = uroce_context_call(to_context(pd->context), op, body, len, &rep, sizeof(rep));
 
 	if (err)
 		return err;
@@ -36,38 +37,96 @@ static int register_range(struct ibv_pd *pd, struct ibv_mr *mr, const struct uro
 	return 0;
 }
 
-struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+static struct uroce_mr *add(struct ibv_pd *pd, uint32_t op, const void *body, uint32_t len)
 {
-	struct uroce_reg_mr req = { .pd = pd->handle,
-				    .access = (uint32_t)(access & ~IBV_ACCESS_OPTIONAL_RANGE),
-				    .addr = (uintptr_t)addr,
-				    .length = length,
-				    .iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova };
-	struct verbs_mr *mr;
-	int err = check_access(access);
+	struct uroce_context *ctx = to_context(pd->context);
+	struct uroce_mr *mr = calloc(1, sizeof(*mr));
+	int err = mr ? request(pd, op, body, len, &mr->v.ibv_mr) : ENOMEM;
 
-	if (!err && (!length || req.addr + length < req.addr || req.iova + length < req.iova))
-		err = EINVAL;
-	mr = err ? NULL : calloc(1, sizeof(*mr));
-	if (!err)
-		err = mr ? register_range(pd, &mr->ibv_mr, &req) : ENOMEM;
 	if (err) {
 		free(mr);
 		errno = err;
 		return NULL;
 	}
-	mr->mr_type = VERBS_MR_TYPE_MR;
-	mr->access = access;
-	return &mr->ibv_mr;
+	mr->v.ibv_mr.context = pd->context;
+	mr->v.ibv_mr.pd = pd;
+	pthread_mutex_lock(&ctx->objects);
+	mr->next = ctx->mrs;
+	ctx->mrs = mr;
+	pthread_mutex_unlock(&ctx->objects);
+	return mr;
 }
 
-int uroce_dereg_mr(struct verbs_mr *mr)
+static void delist(struct uroce_context *ctx, struct uroce_mr *mr)
 {
-	int err = uroce_context_destroy(to_context(mr->ibv_mr.context), UROCE_OP_DEREG_MR,
-					mr->ibv_mr.handle, NULL);
+	pthread_mutex_lock(&ctx->objects);
+	for (struct uroce_mr **p = &ctx->mrs; *p; p = &(*p)->next) {
+		if (*p == mr) {
+			*p = mr->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&ctx->objects);
+}
+
+struct ibv_mr *uroce_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				 int access)
+{
+	struct uroce_reg_mr req = { .pd = pd->handle,
+				    .access = (uint32_t)(access & ~ACCESS_OURS),
+				    .addr = (uintptr_t)addr,
+				    .length = length,
+				    .iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova };
+	struct uroce_mr *mr;
+	int err = check_access(access);
+
+	if (!err && (req.addr + length < req.addr || req.iova + length < req.iova))
+		err = EINVAL;
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	mr = add(pd, UROCE_OP_REG_MR, &req, sizeof(req));
+	if (!mr)
+		return NULL;
+	mr->v.mr_type = VERBS_MR_TYPE_MR;
+	mr->v.access = access;
+	mr->iova = req.iova;
+	return &mr->v.ibv_mr;
+}
+
+/* Nothing is nothing to register (as the kernel's drivers have it). */
+struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+	if (length)
+		return uroce_mr_register(pd, addr, length, iova, access);
+	errno = EINVAL;
+	return NULL;
+}
+
+struct ibv_mr *uroce_alloc_null_mr(struct ibv_pd *pd)
+{
+	struct uroce_handle req = { .handle = pd->handle };
+	struct uroce_mr *mr = add(pd, UROCE_OP_ALLOC_NULL_MR, &req, sizeof(req));
+
+	if (!mr)
+		return NULL;
+	mr->v.mr_type = VERBS_MR_TYPE_NULL;
+	mr->v.access = IBV_ACCESS_LOCAL_WRITE;
+	mr->v.ibv_mr.length = SIZE_MAX;
+	return &mr->v.ibv_mr;
+}
+
+int uroce_dereg_mr(struct verbs_mr *vmr)
+{
+	struct uroce_context *ctx = to_context(vmr->ibv_mr.context);
+	struct uroce_mr *mr = (struct uroce_mr *)vmr;
+	int err = uroce_context_destroy(ctx, UROCE_OP_DEREG_MR, vmr->ibv_mr.handle, NULL);
 
 	if (err)
 		return err;
+	delist(ctx, mr);
+	uroce_dm_put(mr->dm);
 	free(mr);
 	return 0;
 }

@@ -21,6 +21,8 @@
 struct uroce_qp;
 struct uroce_cq;
 struct uroce_pd;
+struct uroce_dm;
+struct uroce_mr;
 
 /* A mutex, or nothing where the program promised to come with one thread at a time. */
 struct uroce_lock {
@@ -67,10 +69,13 @@ struct uroce_context {
 	atomic_bool is_dead;            /* the daemon is gone: never cleared */
 	atomic_ullong looked_at;        /* when a poll last asked after the daemon, ns */
 
+	atomic_size_t dm_used;          /* bytes of device memory */
+
 	pthread_mutex_t objects;        /* what follows */
 	struct uroce_source *wake;      /* a channel of our own, for pollers that sleep; made when needed */
 	struct uroce_cq *cqs;
 	struct uroce_qp *qps;
+	struct uroce_mr *mrs;
 	struct uroce_qp *qp_slot[UROCE_CTX_QPS]; /* an entry changes under the locks of its CQs */
 	struct uroce_context *next;     /* list of all contexts of this process */
 };
@@ -155,6 +160,13 @@ struct uroce_qp {
 	struct uroce_qp *next;
 };
 
+struct uroce_mr {
+	struct verbs_mr v; /* first */
+	uint64_t iova;        /* the address that WRs use for v.ibv_mr.addr */
+	struct uroce_dm *dm;  /* which device memory it shows, or NULL */
+	struct uroce_mr *next;
+};
+
 static inline struct uroce_context *to_context(struct ibv_context *ctx)
 {
 	return (struct uroce_context *)((uint8_t *)ctx -
@@ -208,7 +220,22 @@ int uroce_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr
 
 /* mr.c, ah.c */
 struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access);
+struct ibv_mr *uroce_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				 int access); /* of any length, also 0 */
 int uroce_dereg_mr(struct verbs_mr *mr);
+struct ibv_mr *uroce_alloc_null_mr(struct ibv_pd *pd);
+
+/* dm.c: memory that the provider owns, for programs that place data on the device. */
+#define UROCE_MAX_DM ((size_t)64 << 20)
+struct ibv_dm *uroce_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr);
+int uroce_free_dm(struct ibv_dm *dm);
+struct ibv_mr *uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset,
+			       size_t length, unsigned access);
+void uroce_dm_put(struct uroce_dm *dm); /* a region of it is gone */
+
+/* odp.c */
+int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		    struct ibv_sge *list, uint32_t n);
 struct ibv_ah *uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int uroce_destroy_ah(struct ibv_ah *ah);
 void uroce_ah_attr_pack(struct uroce_ah_attr *to, const struct ibv_ah_attr *from);

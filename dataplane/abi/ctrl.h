@@ -48,6 +48,7 @@ enum uroce_ctrl_op {
 	UROCE_OP_DESTROY_XRCD,
 	UROCE_OP_OPEN_QP,
 	UROCE_OP_RESIZE_SRQ,
+	UROCE_OP_ALLOC_NULL_MR,
 
 	UROCE_OP_ADMIN_HELLO = 256,
 	UROCE_OP_ADMIN_STATUS, /* reply: a memfd with JSON text */
@@ -118,7 +119,8 @@ struct uroce_handle { /* body of the FREE, DEREG and DESTROY requests, and of so
 	uint32_t reserved;
 };
 
-/* DESTROY_CQ, DESTROY_QP and DESTROY_SRQ: events the daemon has sent for the object, to be read and dropped. */
+/* DESTROY_CQ, DESTROY_QP and DESTROY_SRQ: events the daemon has sent for the object, to be read and
+ * dropped. */
 struct uroce_destroy_rep {
 	uint32_t events_sent;
 	uint32_t reserved;
@@ -142,6 +144,12 @@ struct uroce_reg_mr_rep {
 	uint32_t lkey, rkey;
 	uint32_t reserved;
 };
+
+/*
+ * With IBV_ACCESS_ON_DEMAND nothing needs to be mapped yet; addr 0 and length UINT64_MAX is the
+ * whole address space. ALLOC_NULL_MR: body struct uroce_handle, of the PD; reads of the region give
+ * zeros, writes to it are dropped, it has no rkey. Reply to both: struct uroce_reg_mr_rep.
+ */
 
 /*
  * CREATE_CHANNEL: reply fds [0] the program's read end, [1] a write end. The provider closes the
@@ -267,8 +275,8 @@ struct uroce_srq_attr {
 };
 
 /*
- * RESIZE_SRQ: no receive may be posted meanwhile; those posted keep their indices. The reply and its
- * fd replace those of CREATE_SRQ.
+ * RESIZE_SRQ: no receive may be posted meanwhile; those posted keep their indices. The reply and
+ * its fd replace those of CREATE_SRQ.
  */
 struct uroce_resize_srq {
 	uint32_t handle;

@@ -51,6 +51,7 @@ static const struct {
 	[UROCE_OP_RESIZE_SRQ]      = { SESSION_CLIENT, sizeof(struct uroce_resize_srq), request_resize_srq },
 	[UROCE_OP_DESTROY_SRQ]     = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_destroy_srq },
 	[UROCE_OP_PROBE_MEMORY]    = { SESSION_CLIENT, 0,                               request_probe_memory },
+	[UROCE_OP_ALLOC_NULL_MR]   = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_alloc_null_mr },
 	[UROCE_OP_ADMIN_HELLO]     = { SESSION_NEW,    sizeof(struct uroce_hello),      request_admin_hello },
 	[UROCE_OP_ADMIN_STATUS]    = { SESSION_ADMIN,  0,                               request_admin_status },
 	[UROCE_OP_ADMIN_STOP]      = { SESSION_ADMIN,  0,                               request_admin_stop },

@@ -12,7 +12,7 @@
 #define ACCESS_OPTIONAL 0x3ff00000u /* IBV_ACCESS_OPTIONAL_RANGE: may be ignored */
 #define ACCESS_KNOWN                                                                            \
 	(UROCE_ACCESS_LOCAL_WRITE | ACCESS_WRITES | UROCE_ACCESS_REMOTE_READ | ACCESS_MW_BIND | \
-	 ACCESS_HUGETLB)
+	 ACCESS_HUGETLB | UROCE_ACCESS_ON_DEMAND)
 
 /* IBA C10-73: remote write or atomic need local write. */
 static int check_access(uint32_t access)
@@ -34,10 +34,13 @@ static int check_request(struct session *s, const struct uroce_reg_mr *req)
 		session_open_memory(s);
 	if (!s->mem)
 		return s->memory_err;
+	if (req->access & UROCE_ACCESS_ON_DEMAND)
+		return 0;
 	return appmem_check(s->mem, req->addr, req->length, req->access & UROCE_ACCESS_LOCAL_WRITE);
 }
 
-static int give_to_engines(struct session *s, const struct mr *mr, const struct uroce_reg_mr *req)
+static int give_to_engines(struct session *s, const struct mr *mr, const struct uroce_reg_mr *req,
+			   uint64_t region)
 {
 	struct cmd cmd = { .op = ENGINE_MR_ADD,
 			   .mr_add = { .key = mr->key,
@@ -46,7 +49,7 @@ static int give_to_engines(struct session *s, const struct mr *mr, const struct 
 				       .iova = req->iova,
 				       .length = req->length,
 				       .addr = req->addr,
-				       .region = appmem_region(s->mem) } };
+				       .region = region } };
 	int err = device_command_all(s->dev, &cmd, NULL);
 
 	if (err) {
@@ -56,10 +59,10 @@ static int give_to_engines(struct session *s, const struct mr *mr, const struct 
 	return err;
 }
 
-int request_reg_mr(struct session *s, const void *body, struct reply *r)
+/* The request has been checked but for its PD. */
+static int add(struct session *s, const struct uroce_reg_mr *req, uint64_t region,
+	       struct uroce_reg_mr_rep *rep)
 {
-	const struct uroce_reg_mr *req = body;
-	struct uroce_reg_mr_rep *rep = reply_body(r, sizeof(*rep));
 	struct mr *mr = calloc(1, sizeof(*mr));
 	uint8_t generation;
 	uint32_t index;
@@ -68,13 +71,13 @@ int request_reg_mr(struct session *s, const void *body, struct reply *r)
 	if (!mr)
 		return -ENOMEM;
 	mr->pd = handles_get(&s->pds, req->pd);
-	err = mr->pd ? check_request(s, req) : -EINVAL;
+	err = mr->pd ? 0 : -EINVAL;
 	if (!err && numbers_take(&s->dev->keys, &index, &generation))
 		err = -ENOMEM;
 	if (err)
 		goto free_mr;
 	mr->key = index << 8 | generation;
-	err = give_to_engines(s, mr, req);
+	err = give_to_engines(s, mr, req, region);
 	if (!err && handles_add(&s->mrs, mr, &rep->handle))
 		err = -ENOMEM;
 	if (err)
@@ -88,6 +91,28 @@ give_key:
 	numbers_give(&s->dev->keys, index);
 free_mr:
 	free(mr);
+	return err;
+}
+
+int request_reg_mr(struct session *s, const void *body, struct reply *r)
+{
+	const struct uroce_reg_mr *req = body;
+	struct uroce_reg_mr_rep *rep = reply_body(r, sizeof(*rep));
+	int err = check_request(s, req);
+
+	return err ? err : add(s, req, appmem_region(s->mem), rep);
+}
+
+int request_alloc_null_mr(struct session *s, const void *body, struct reply *r)
+{
+	const struct uroce_handle *h = body;
+	struct uroce_reg_mr_rep *rep = reply_body(r, sizeof(*rep));
+	struct uroce_reg_mr req = { .pd = h->handle,
+				    .access = UROCE_ACCESS_LOCAL_WRITE,
+				    .length = UINT64_MAX };
+	int err = add(s, &req, APPMEM_NULL_REGION, rep);
+
+	rep->rkey = 0;
 	return err;
 }
 

@@ -54,7 +54,7 @@ struct ah {
 typedef int request_fn(struct session *s, const void *body, struct reply *r);
 
 request_fn request_alloc_pd, request_free_pd;
-request_fn request_reg_mr, request_dereg_mr;
+request_fn request_reg_mr, request_alloc_null_mr, request_dereg_mr;
 request_fn request_create_channel, request_destroy_channel;
 request_fn request_create_cq, request_destroy_cq;
 request_fn request_create_qp, request_modify_qp, request_query_qp, request_destroy_qp;

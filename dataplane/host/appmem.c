@@ -103,7 +103,7 @@ static ssize_t move_vm(const struct appmem *m, int dir, const struct mem_vec *ap
 {
 	struct iovec remote[IOV_MAX], local[IOV_MAX];
 	unsigned nr = app_iov(remote, app, n_app, ca);
-	unsigned nl = buf_iov(local, buf, n_buf, cb, UINT64_MAX);
+	unsigned nl = buf_iov(local, buf, n_buf, cb, UINT64_MAX); /* the remote side ends it */
 	ssize_t r = dir == DIR_READ ? process_vm_readv(m->pid, local, nl, remote, nr, 0)
 				    : process_vm_writev(m->pid, local, nl, remote, nr, 0);
 
@@ -133,33 +133,68 @@ static ssize_t move_file(const struct appmem *m, int dir, const struct mem_vec *
 	return r < 0 ? (errno == EIO ? -EFAULT : -errno) : r ? r : -ESRCH;
 }
 
-static int move(int dir, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,
-		unsigned n_buf)
+static void zero_buf(const struct buf_vec *v, unsigned n, struct cursor c, uint64_t len)
 {
-	struct cursor ca = { 0 }, cb = { 0 };
-	const struct appmem *m;
+	for (; c.i < n && len; c.i++, c.off = 0) {
+		uint64_t k = v[c.i].len - c.off;
+
+		if (k > len)
+			k = len;
+		memset(v[c.i].base + c.off, 0, k);
+		len -= k;
+	}
+}
+
+/* Pieces of one region, to or from the buffers at *cb, which moves on. */
+static int move_run(int dir, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,
+		    unsigned n_buf, struct cursor *cb)
+{
+	const struct appmem *m = (const struct appmem *)(uintptr_t)app[0].region;
+	struct cursor ca = { 0 };
 	uint64_t left = 0;
 
 	for (unsigned i = 0; i < n_app; i++)
 		left += app[i].len;
-	if (!left)
+	if (app[0].region == APPMEM_NULL_REGION) {
+		if (dir == DIR_READ)
+			zero_buf(buf, n_buf, *cb, left);
+		buf_advance(cb, buf, left);
 		return 0;
-	m = (const struct appmem *)(uintptr_t)app[0].region;
+	}
 	while (left) {
 		ssize_t r;
 
 		if (__atomic_load_n(&m->retired, __ATOMIC_RELAXED))
 			return -ESRCH;
-		r = (m->mem_fd < 0 ? move_vm : move_file)(m, dir, app, n_app, ca, buf, n_buf, cb);
+		r = (m->mem_fd < 0 ? move_vm : move_file)(m, dir, app, n_app, ca, buf, n_buf, *cb);
 		if (r < 0)
 			return (int)r;
 		if ((uint64_t)r > left)
 			return -EFAULT;
 		app_advance(&ca, app, (uint64_t)r);
-		buf_advance(&cb, buf, (uint64_t)r);
+		buf_advance(cb, buf, (uint64_t)r);
 		left -= (uint64_t)r;
 	}
 	return 0;
+}
+
+/* Mostly one region; a list may also name several, and the one of no memory. */
+static int move(int dir, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,
+		unsigned n_buf)
+{
+	struct cursor cb = { 0 };
+	int err = 0;
+
+	while (n_app && !err) {
+		unsigned n = 1;
+
+		while (n < n_app && app[n].region == app[0].region)
+			n++;
+		err = move_run(dir, app, n, buf, n_buf, &cb);
+		app += n;
+		n_app -= n;
+	}
+	return err;
 }
 
 int appmem_read(void *ctx, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,

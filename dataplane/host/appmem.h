@@ -41,6 +41,9 @@ static inline uint64_t appmem_region(const struct appmem *m)
 	return (uint64_t)(uintptr_t)m;
 }
 
+/* The region of no memory at all: reads give zeros, writes vanish. */
+#define APPMEM_NULL_REGION 1u
+
 /* The ports. ctx is not used. Ranges must have been checked against the MR by the core. */
 int appmem_read(void *ctx, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,
 		unsigned n_buf);

@@ -83,7 +83,8 @@ struct verbs_device_ops {
 	void (*uninit_device)(struct verbs_device *device);
 };
 
-#define VERBS_MR_TYPE_MR 0
+#define VERBS_MR_TYPE_MR   0
+#define VERBS_MR_TYPE_NULL 1
 
 struct verbs_mr {
 	struct ibv_mr ibv_mr;

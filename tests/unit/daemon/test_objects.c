@@ -45,7 +45,7 @@ static const struct {
 	{ 2 | 4, EINVAL },
 	{ 8 | 4, EINVAL },
 	{ 0x20, EINVAL },
-	{ 0x40, EINVAL },
+	{ 0x40, 0 },
 	{ 1u << 30, EINVAL },
 	{ 0x100, EINVAL },
 	{ 1 | 1u << 20, 0 },

@@ -210,6 +210,52 @@ START_TEST(probe_leaves_the_word_as_it_was)
 }
 END_TEST
 
+START_TEST(the_null_region_gives_zeros_and_takes_anything)
+{
+	struct mem_vec v = { 0, APPMEM_NULL_REGION, 12 };
+	uint8_t out[14];
+	struct buf_vec b[2] = { { out + 1, 5 }, { out + 6, 7 } };
+
+	memset(out, 0xee, sizeof(out));
+	ck_assert_int_eq(appmem_read(NULL, &v, 1, b, 2), 0);
+	for (unsigned i = 0; i < 14; i++)
+		ck_assert_uint_eq(out[i], i == 0 || i == 13 ? 0xee : 0);
+	ck_assert_int_eq(appmem_write(NULL, &v, 1, b, 2), 0);
+}
+END_TEST
+
+/* Also two handles of one process are two regions. */
+START_TEST(a_list_may_name_several_regions)
+{
+	struct appmem *other;
+	struct mem_vec v[5] = { at(0, 10), { 0, APPMEM_NULL_REGION, 7 }, at(100, 5), at(200, 5) };
+	uint8_t out[30];
+	struct buf_vec b[2] = { { out, 13 }, { out + 13, 17 } };
+
+	ck_assert_int_eq(appmem_open(&other, child, geteuid()), 0);
+	v[4] = (struct mem_vec) { (uint64_t)(uintptr_t)area + 300, appmem_region(other), 3 };
+	memset(out, 0xee, sizeof(out));
+	ck_assert_int_eq(appmem_read(NULL, v, 5, b, 2), 0);
+	for (unsigned i = 0; i < 30; i++) {
+		uint8_t want = i < 10   ? pattern(i)
+			       : i < 17 ? 0
+			       : i < 22 ? pattern(100 + i - 17)
+			       : i < 27 ? pattern(200 + i - 22)
+					: pattern(300 + i - 27);
+
+		ck_assert_uint_eq(out[i], want);
+	}
+	for (unsigned i = 0; i < 30; i++)
+		out[i] = (uint8_t)~i;
+	ck_assert_int_eq(appmem_write(NULL, v, 5, b, 2), 0);
+	memset(out, 0, sizeof(out));
+	ck_assert_int_eq(appmem_read(NULL, v, 5, b, 2), 0);
+	for (unsigned i = 0; i < 30; i++)
+		ck_assert_uint_eq(out[i], i >= 10 && i < 17 ? 0 : (uint8_t)~i);
+	appmem_close(other);
+}
+END_TEST
+
 START_TEST(a_retired_process_is_not_touched)
 {
 	struct mem_vec v = at(0, 1);
@@ -258,6 +304,7 @@ static void add_access(TCase *tc, int i)
 	tcase_add_test(tc, check_wants_all_of_the_range);
 	tcase_add_test(tc, atomics_return_the_old_value);
 	tcase_add_test(tc, probe_leaves_the_word_as_it_was);
+	tcase_add_test(tc, the_null_region_gives_zeros_and_takes_anything);
 	tcase_add_test(tc, a_retired_process_is_not_touched);
 	tcase_add_test(tc, a_dead_process_is_an_error);
 }
@@ -269,6 +316,7 @@ Suite *suite_make(void)
 
 	tcase_add_checked_fixture(vm, setup_same, teardown);
 	add_access(vm, 0);
+	tcase_add_test(vm, a_list_may_name_several_regions);
 	tcase_add_test(vm, a_process_that_is_not_its_users_is_refused);
 	suite_add_tcase(s, vm);
 	/* The other way needs a privileged daemon and a client of another user. */

@@ -128,8 +128,11 @@ static void do_create_cq(struct fake *f, const struct uroce_create_cq *req, stru
 	r->sub_off = 64;
 	r->sub_stride = sizeof(struct uroce_ring) + r->depth * sizeof(struct uroce_cqe);
 	r->size = r->sub_off + r->n_subs * r->sub_stride;
-	*cq = (struct fake_cq){ .is_used = true, .channel = req->channel, .token = req->token,
-				.depth = r->depth, .stride = r->sub_stride };
+	*cq = (struct fake_cq) { .is_used = true,
+				 .channel = req->channel,
+				 .token = req->token,
+				 .depth = r->depth,
+				 .stride = r->sub_stride };
 	cq->mem = add_memory(a, r->size);
 }
 
@@ -154,7 +157,7 @@ static void do_create_qp(struct fake *f, const struct uroce_create_qp *req, stru
 	r->sq_off = sizeof(struct uroce_qp_page);
 	r->rq_off = r->sq_off + r->sq_depth * r->sq_stride;
 	r->size = r->rq_off + r->rq_depth * r->rq_stride;
-	*qp = (struct fake_qp){ .is_used = true, .req = *req, .rep = *r };
+	*qp = (struct fake_qp) { .is_used = true, .req = *req, .rep = *r };
 	qp->mem = add_memory(a, r->size);
 }
 
@@ -219,13 +222,17 @@ static void serve(struct fake *f, uint32_t op, const void *body, struct answer *
 		return do_destroy(f, op, h, a);
 	case UROCE_OP_REG_MR:
 		return do_reg_mr(f, body, a);
+	case UROCE_OP_ALLOC_NULL_MR:
+		*(struct uroce_reg_mr_rep *)add_body(a, sizeof(struct uroce_reg_mr_rep)) =
+			(struct uroce_reg_mr_rep) { .handle = 8, .lkey = 0x4321 };
+		return;
 	case UROCE_OP_DEREG_MR:
 		f->n_mrs_gone++;
 		return;
 	case UROCE_OP_CREATE_AH:
 		f->ah = *(const struct uroce_create_ah *)body;
 		*(struct uroce_create_ah_rep *)add_body(a, sizeof(struct uroce_create_ah_rep)) =
-			(struct uroce_create_ah_rep){ .handle = 9, .ah = 0x30009 };
+			(struct uroce_create_ah_rep) { .handle = 9, .ah = 0x30009 };
 		return;
 	case UROCE_OP_ALLOC_PD:
 		((struct uroce_handle *)add_body(a, sizeof(*h)))->handle = 5;
