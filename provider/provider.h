@@ -276,6 +276,10 @@ void uroce_qp_forget_work(struct uroce_qp *qp, bool leave); /* purge; leave: als
 int uroce_wr_ex_check(enum ibv_qp_type type, uint64_t send_ops);
 void uroce_wr_ex_init(struct uroce_qp *qp, uint64_t send_ops);
 
+/* mcast.c */
+int uroce_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+int uroce_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+
 /* srq.c */
 struct ibv_srq *uroce_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
 int uroce_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);

@@ -83,10 +83,14 @@ int device_create(struct device **out, struct daemon *d, unsigned index,
 	dev->ports = (struct ports){ .ctx = d, .mem_read = appmem_read, .mem_write = appmem_write,
 				     .mem_atomic = appmem_atomic, .cq_notify = event_completion,
 				     .event = event_async };
-	dev->conf = (struct engine_conf){ .max_qp = DEVICE_MAX_QP, .max_cq = DEVICE_MAX_CQ,
-					  .max_mr = DEVICE_MAX_MR, .max_ah = DEVICE_MAX_AH, .max_srq = DEVICE_MAX_SRQ,
-					  .check_icrc = d->conf.check_icrc,
-					  .seed = d->boot_id + index * UROCE_MAX_WORKERS };
+	dev->conf = (struct engine_conf) { .max_qp = DEVICE_MAX_QP,
+					   .max_cq = DEVICE_MAX_CQ,
+					   .max_mr = DEVICE_MAX_MR,
+					   .max_ah = DEVICE_MAX_AH,
+					   .max_srq = DEVICE_MAX_SRQ,
+					   .max_mcast = DEVICE_MAX_MCAST,
+					   .check_icrc = d->conf.check_icrc,
+					   .seed = d->boot_id + index * UROCE_MAX_WORKERS };
 	dev->arena_size = engine_size(&dev->conf);
 	err = make_numbers(dev);
 	for (unsigned w = 0; !err && w < d->n_workers; w++) {

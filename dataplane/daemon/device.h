@@ -23,6 +23,10 @@ struct link_port;
 #define DEVICE_MAX_PD 65536u
 #define DEVICE_MAX_AH 65536u
 #define DEVICE_MAX_SRQ 16384u
+/* Attachments of QPs to groups in one engine; and as programs are told. */
+#define DEVICE_MAX_MCAST        1024u
+#define DEVICE_MAX_MCAST_GROUP  64u
+#define DEVICE_MAX_MCAST_MEMBER (DEVICE_MAX_MCAST / DEVICE_MAX_MCAST_GROUP)
 #define DEVICE_RD_ATOMIC 16u
 #define DEVICE_MTU    (4096u + 108u) /* largest IP packet: path MTU 4096 and every header */
 

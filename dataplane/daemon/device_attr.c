@@ -49,6 +49,8 @@ void device_attr(const struct device *dev, struct uroce_device_attr *a)
 	a->max_qp_init_rd_atom = DEVICE_RD_ATOMIC;
 	a->max_res_rd_atom = DEVICE_RD_ATOMIC * dev->qpns.n;
 	a->atomic_cap = ATOMIC_HCA;
+	a->max_mcast_grp = DEVICE_MAX_MCAST_GROUP;
+	a->max_mcast_qp_attach = DEVICE_MAX_MCAST_MEMBER;
 	a->max_ah = dev->ahs.n;
 	a->max_srq = dev->srqns.n;
 	a->max_srq_wr = UROCE_MAX_QP_WR;

@@ -50,6 +50,8 @@ static const struct {
 	[UROCE_OP_QUERY_SRQ]       = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_query_srq },
 	[UROCE_OP_RESIZE_SRQ]      = { SESSION_CLIENT, sizeof(struct uroce_resize_srq), request_resize_srq },
 	[UROCE_OP_DESTROY_SRQ]     = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_destroy_srq },
+	[UROCE_OP_ATTACH_MCAST]    = { SESSION_CLIENT, sizeof(struct uroce_mcast),      request_attach_mcast },
+	[UROCE_OP_DETACH_MCAST]    = { SESSION_CLIENT, sizeof(struct uroce_mcast),      request_detach_mcast },
 	[UROCE_OP_PROBE_MEMORY]    = { SESSION_CLIENT, 0,                               request_probe_memory },
 	[UROCE_OP_ALLOC_NULL_MR]   = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_alloc_null_mr },
 	[UROCE_OP_ADMIN_HELLO]     = { SESSION_NEW,    sizeof(struct uroce_hello),      request_admin_hello },

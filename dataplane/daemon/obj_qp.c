@@ -252,6 +252,7 @@ int request_query_qp(struct session *s, const void *body, struct reply *r)
 
 void qp_free(struct session *s, struct qp *qp)
 {
+	mcast_free(qp);
 	give_numbers(s, qp);
 	free_memory(s, qp);
 	qp->pd->refs--;
@@ -267,10 +268,13 @@ int request_destroy_qp(struct session *s, const void *body, struct reply *r)
 {
 	const struct uroce_handle *h = body;
 	struct uroce_destroy_rep *rep = reply_body(r, sizeof(*rep));
-	struct qp *qp = handles_del(&s->qps, h->handle);
+	struct qp *qp = handles_get(&s->qps, h->handle);
 
 	if (!qp)
 		return -EINVAL;
+	if (qp->groups)
+		return -EBUSY; /* as Linux does: it has to be detached first */
+	handles_del(&s->qps, h->handle);
 	__atomic_store_n(&s->qpn_of_slot[qp->slot], 0, __ATOMIC_RELAXED);
 	del_from_engine(s, qp, &rep->events_sent);
 	/* What still waits for room in the socket is never sent. */

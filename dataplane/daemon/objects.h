@@ -33,12 +33,19 @@ struct srq {
 	uint64_t token;
 };
 
+/* A group that a QP is attached to. */
+struct mcast_group {
+	uint8_t mgid[16];
+	struct mcast_group *next;
+};
+
 struct qp {
 	struct pd *pd;
 	struct cq *send_cq, *recv_cq;
 	struct srq *srq; /* NULL: a receive queue of its own */
 	uint32_t qpn, worker, slot;
 	uint32_t dest_qpn; /* of the last modify that gave one */
+	struct mcast_group *groups;
 	struct shm shm;
 	void *mem;         /* the engine's */
 	uint64_t bytes;    /* charged */
@@ -60,12 +67,14 @@ request_fn request_create_cq, request_destroy_cq;
 request_fn request_create_qp, request_modify_qp, request_query_qp, request_destroy_qp;
 request_fn request_create_srq, request_modify_srq, request_query_srq, request_resize_srq;
 request_fn request_destroy_srq;
+request_fn request_attach_mcast, request_detach_mcast;
 request_fn request_create_ah, request_destroy_ah;
 
 /* Frees what is left of a session's objects once no engine holds them. */
 void mr_free(struct session *s, struct mr *mr);
 void cq_free(struct session *s, struct cq *cq);
 void srq_free(struct session *s, struct srq *srq);
+void mcast_free(struct qp *qp);
 void qp_free(struct session *s, struct qp *qp);
 void ah_free(struct session *s, struct ah *ah);
 void channel_free(struct session *s, struct channel *ch);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dataplane/transport/core.h"
+#include "fabric/addr/gid.h"
 
 struct ah *ah_find(struct engine *e, uint32_t ah)
 {
@@ -57,7 +58,7 @@ int mcast_add(struct engine *e, const struct cmd_mcast *c)
 
 	if (!qp)
 		return -ENOENT;
-	if (qp->type != UROCE_QPT_UD || c->mgid[0] != 0xff)
+	if (qp->type != UROCE_QPT_UD || !gid_is_multicast(c->mgid))
 		return -EINVAL;
 	if (mcast_find(e, c->qpn, c->mgid))
 		return 0; /* IBA vol. 1, 11.2.14.1: attaching twice is attaching once */

@@ -15,6 +15,7 @@
 #define MAX_WORKERS 64u /* one bit each in the set to wake */
 #define MAX_DEVICES 1024u
 #define BURST       32u
+#define MCAST_QPN   0xffffffu /* a datagram for the members of its group */
 
 struct switch_counters {
 	_Atomic uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
@@ -63,6 +64,11 @@ static uint64_t mac_key(const uint8_t *mac)
 
 #define KEY_MAC(key) ((key) & ~(uint64_t)0xffff)
 #define KEY_MTU(key) ((uint32_t)((key) & 0xffff))
+
+static unsigned worker_of(const struct link_switch *sw, uint32_t qpn)
+{
+	return (qpn & 0xffffu) % sw->n_workers;
+}
 
 static bool is_group(const uint8_t *mac)
 {
@@ -166,29 +172,43 @@ static uint32_t l3_len(const struct frame *f)
 	return frame_len(f) - l2;
 }
 
-/* A copy to every other device; the frame itself is used up. */
-static void flood(struct run *r, struct frame *f, unsigned worker)
+static void flood_to(struct run *r, const struct frame *f, struct switch_port *to, uint32_t mtu)
 {
 	struct switch_port *from = r->from;
+	struct frame *copy;
+
+	if (l3_len(f) > mtu) {
+		count(&from->count.drop[LINK_DROP_TOO_LONG], 1);
+	} else if (!port_alloc(&from->port, &copy, 1)) {
+		count(&from->count.drop[LINK_DROP_NO_BUFFER], 1);
+	} else if (!frame_copy(copy, f)) {
+		drop(from, copy, LINK_DROP_TOO_LONG);
+	} else {
+		run_add(r, to, copy);
+	}
+}
+
+/*
+ * A copy to every other device; the frame itself is used up. A datagram to a group of QPs goes to
+ * all workers, for each has QPs of its own, and to the sender's device too: an HCA loops it back.
+ */
+static void flood(struct run *r, struct frame *f, uint32_t qpn)
+{
+	const struct switch_port *from = r->from;
 	struct link_switch *sw = from->sw;
+	bool is_for_groups = qpn == MCAST_QPN;
 
 	for (unsigned i = 0; i < n_slots(sw); i++) {
 		uint64_t key = device_key(sw, i);
-		struct frame *copy;
 
-		if (!key || i == from->device)
+		if (!key || (i == from->device && !is_for_groups))
 			continue;
-		if (l3_len(f) > KEY_MTU(key)) {
-			count(&from->count.drop[LINK_DROP_TOO_LONG], 1);
-		} else if (!port_alloc(&from->port, &copy, 1)) {
-			count(&from->count.drop[LINK_DROP_NO_BUFFER], 1);
-		} else if (!frame_copy(copy, f)) {
-			drop(from, copy, LINK_DROP_TOO_LONG);
-		} else {
-			run_add(r, &sw->dev[i].ports[worker], copy);
-		}
+		if (!is_for_groups)
+			flood_to(r, f, &sw->dev[i].ports[worker_of(sw, qpn)], KEY_MTU(key));
+		for (unsigned w = 0; is_for_groups && w < sw->n_workers; w++)
+			flood_to(r, f, &sw->dev[i].ports[w], KEY_MTU(key));
 	}
-	port_free(&from->port, &f, 1);
+	port_free(&r->from->port, &f, 1);
 }
 
 static void forward(struct run *r, struct frame *f)
@@ -203,11 +223,11 @@ static void forward(struct run *r, struct frame *f)
 		drop(from, f, LINK_DROP_RUNT);
 		return;
 	}
-	worker = (qpn & 0xffffu) % sw->n_workers;
 	if (is_group(f->head)) {
-		flood(r, f, worker);
+		flood(r, f, qpn);
 		return;
 	}
+	worker = worker_of(sw, qpn);
 	mac = mac_key(f->head);
 	for (unsigned i = 0; i < n_slots(sw); i++) {
 		uint64_t key = device_key(sw, i);

@@ -46,6 +46,20 @@ for _program in ("ib_send_bw", "ib_write_bw", "ib_send_lat", "ib_write_lat"):
         lambda p=_program: with_options(p, "-n", "500", "-s", "64", "-I", "64"))
 
 
+for _program in ("ib_send_bw", "ib_write_bw", "ib_send_lat", "ib_write_lat"):
+    case(f"{_program} -c UC")(lambda p=_program: with_options(p, *SMALL, "-c", "UC"))
+
+for _program in ("ib_send_bw", "ib_send_lat"):
+    case(f"{_program} -c UD")(lambda p=_program: with_options(p, *SMALL, "-c", "UD"))
+    case(f"{_program} -c UD -e")(lambda p=_program: with_options(p, *SMALL, "-c", "UD", "-e"))
+    for _type in ("RC", "UD"):
+        case(f"{_program} -c {_type} -r 512: a shared receive queue")(
+            lambda p=_program, t=_type: with_options(p, *SMALL, "-c", t, "-r", "512"))
+
+case("ib_send_bw -r 512 -q 8 -e: eight queue pairs on a shared receive queue")(
+    lambda: with_options("ib_send_bw", *SMALL, "-r", "512", "-q", "8", "-e"))
+
+
 @case("ib_write_bw from a device to itself")
 def _():
     with Daemon() as d:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ibv_rc_pingpong: polling and with events, small and large, to the other device and to itself."""
+"""ibv_{rc,uc,ud,srq}_pingpong: polling and with events, to the other device and to itself."""
 from harness import Daemon, case, free_port, run_cases
 
 
@@ -45,6 +45,35 @@ def _():
             args = ["-g", "1", "-n", "50", "-m", mtu, "-s", "10000", "-p", port, "-c"]
             d.pair(["ibv_rc_pingpong", "-d", "uroce0", *args],
                    ["ibv_rc_pingpong", "-d", "uroce1", *args, "127.0.0.1"], port)
+
+
+def other_pingpong(program, server_dev, client_dev, *more):
+    with Daemon() as d:
+        port = free_port()
+        args = ["-g", "1", "-n", "300", "-p", port, *more]
+        out = d.pair([program, "-d", server_dev, *args],
+                     [program, "-d", client_dev, *args, "127.0.0.1"], port)
+        for text in out:
+            assert "iters in" in text, text
+
+
+for _program, _size in {"ibv_uc_pingpong": "8000", "ibv_ud_pingpong": "2048",
+                        "ibv_srq_pingpong": "8000"}.items():
+    for _how, _opt in {"polling": [], "with events": ["-e"]}.items():
+        for _way, _devs in {"to the other device": ("uroce0", "uroce1"),
+                            "to the own device": ("uroce0", "uroce0")}.items():
+            case(f"{_program}, {_how}, {_way}")(
+                lambda program=_program, devs=_devs, opt=_opt, size=_size:
+                other_pingpong(program, *devs, "-s", size, *opt))
+
+
+@case("ibv_srq_pingpong with 100 queue pairs and two workers")
+def _():
+    with Daemon("--workers", "2") as d:
+        port = free_port()
+        args = ["-g", "1", "-q", "100", "-n", "2000", "-e", "-p", port]
+        d.pair(["ibv_srq_pingpong", "-d", "uroce0", *args],
+               ["ibv_srq_pingpong", "-d", "uroce1", *args, "127.0.0.1"], port)
 
 
 run_cases()

@@ -12,6 +12,8 @@ RUNS = [
     ("verbs_memory", {}),
     ("verbs_errors", {}),
     ("verbs_misuse", {}),
+    ("verbs_datagram", {}),
+    ("verbs_datagram", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_data", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_order", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_data", {"user": NOBODY, "title": ", as nobody"}),

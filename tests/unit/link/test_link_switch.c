@@ -309,6 +309,25 @@ START_TEST(a_group_frame_is_copied_to_every_other_device)
 }
 END_TEST
 
+START_TEST(a_datagram_to_a_group_reaches_all_workers_of_all_devices_and_the_senders_own)
+{
+	static const uint8_t group[6] = { 0x01, 0x00, 0x5e, 1, 1, 1 };
+	struct link_port *p = port[0][1];
+	uint32_t psn[64];
+
+	send_one(p, make(p, group, 0xffffff, 7, 100));
+	for (unsigned d = 0; d < 2; d++) {
+		for (unsigned w = 0; w < WORKERS; w++) {
+			ck_assert_uint_eq(receive(port[d][w], psn, 64), 1);
+			ck_assert_uint_eq(psn[0], 7);
+		}
+	}
+	ck_assert_uint_eq(woken[0], 1);
+	ck_assert_uint_eq(woken[1], 0); /* it is the one that sends */
+	ck_assert_uint_eq(woken[2], 1);
+}
+END_TEST
+
 START_TEST(adding_is_refused_for_bad_taken_and_too_many_addresses)
 {
 	static const uint8_t zero[6], group[6] = { 1 };
@@ -443,6 +462,8 @@ static void add_forwarding(Suite *s)
 	tcase_add_test(tc, frames_between_two_ports_keep_their_order);
 	tcase_add_test(tc, other_workers_are_woken_once_a_burst_and_the_own_never);
 	tcase_add_test(tc, a_group_frame_is_copied_to_every_other_device);
+	tcase_add_test(
+		tc, a_datagram_to_a_group_reaches_all_workers_of_all_devices_and_the_senders_own);
 	tcase_add_test(tc, counters_tell_packets_and_bytes_both_ways);
 	suite_add_tcase(s, tc);
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Multicast groups: which QPs take part. The engine that has a QP delivers to it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataplane/daemon/device.h"
+#include "dataplane/daemon/objects.h"
+
+static struct mcast_group **find(struct qp *qp, const uint8_t mgid[16])
+{
+	struct mcast_group **g = &qp->groups;
+
+	while (*g && memcmp((*g)->mgid, mgid, sizeof((*g)->mgid)))
+		g = &(*g)->next;
+	return g;
+}
+
+static int tell_engine(struct session *s, const struct qp *qp, enum engine_op op,
+		       const uint8_t mgid[16])
+{
+	struct cmd cmd = { .op = op, .mcast = { .qpn = qp->qpn } };
+
+	memcpy(cmd.mcast.mgid, mgid, sizeof(cmd.mcast.mgid));
+	return device_command(s->dev, qp->worker, &cmd, NULL);
+}
+
+int request_attach_mcast(struct session *s, const void *body, struct reply *r)
+{
+	const struct uroce_mcast *req = body;
+	struct qp *qp = handles_get(&s->qps, req->handle);
+	struct mcast_group *g;
+	int err;
+
+	(void)r;
+	if (!qp)
+		return -EINVAL;
+	if (*find(qp, req->mgid))
+		return 0; /* IBA vol. 1, 11.2.14.1: attaching twice is attaching once */
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return -ENOMEM;
+	err = tell_engine(s, qp, ENGINE_MCAST_ADD, req->mgid);
+	if (err) {
+		free(g);
+		return err;
+	}
+	memcpy(g->mgid, req->mgid, sizeof(g->mgid));
+	g->next = qp->groups;
+	qp->groups = g;
+	return 0;
+}
+
+int request_detach_mcast(struct session *s, const void *body, struct reply *r)
+{
+	const struct uroce_mcast *req = body;
+	struct qp *qp = handles_get(&s->qps, req->handle);
+	struct mcast_group **at, *g;
+
+	(void)r;
+	if (!qp)
+		return -EINVAL;
+	at = find(qp, req->mgid);
+	g = *at;
+	if (!g)
+		return -EINVAL;
+	*at = g->next;
+	free(g);
+	return tell_engine(s, qp, ENGINE_MCAST_DEL, req->mgid);
+}
+
+void mcast_free(struct qp *qp)
+{
+	while (qp->groups) {
+		struct mcast_group *g = qp->groups;
+
+		qp->groups = g->next;
+		free(g);
+	}
+}
