@@ -5,7 +5,9 @@
  * all others. Pure: times are arguments, in nanoseconds of a clock that never goes back.
  *
  * The yield threshold adapts: a yield that comes straight back means the core is ours (wait longer
- * before the next), one that takes long means somebody else had work (yield sooner).
+ * before the next), one that takes long means somebody else had work (yield sooner). One that takes
+ * a time slice means a compute thread: yielding to it costs milliseconds, while a sleeper is put
+ * ahead of it when it is woken. So for a while, sleep at once.
  */
 #pragma once
 
@@ -13,16 +15,18 @@
 
 #define UROCE_BACKOFF_START     64u
 #define UROCE_BACKOFF_MAX       1024u
-#define UROCE_BACKOFF_SHARED_NS 1000u  /* a yield longer than this: the core is shared */
-#define UROCE_BACKOFF_SLEEP_NS  50000u /* idle this long: sleep */
+#define UROCE_BACKOFF_SHARED_NS 1000u   /* a yield longer than this: the core is shared */
+#define UROCE_BACKOFF_SLEEP_NS  50000u  /* idle this long: sleep */
+#define UROCE_BACKOFF_SLICE_NS  200000u /* a yield this long: somebody took a whole time slice */
+#define UROCE_BACKOFF_SLEEPS    64u     /* then sleep this often before the next yield */
 
 enum uroce_backoff_step { UROCE_BACKOFF_PAUSE, UROCE_BACKOFF_YIELD, UROCE_BACKOFF_SLEEP };
 
 struct uroce_backoff {
-	uint32_t limit;  /* empty polls before a yield */
-	uint32_t empty;  /* empty polls since the last yield */
-	uint32_t shared; /* the last yield let somebody else run */
-	uint32_t reserved;
+	uint32_t limit;      /* empty polls before a yield */
+	uint32_t empty;      /* empty polls since the last yield */
+	uint32_t shared;     /* the last yield let somebody else run */
+	uint32_t sleeps;     /* sleep instead of yielding, this many times */
 	uint64_t idle_since; /* 0: not idle */
 };
 
@@ -31,7 +35,7 @@ static inline void uroce_backoff_init(struct uroce_backoff *b)
 	b->limit = UROCE_BACKOFF_START;
 	b->empty = 0;
 	b->shared = 0;
-	b->reserved = 0;
+	b->sleeps = 0;
 	b->idle_since = 0;
 }
 
@@ -56,13 +60,20 @@ static inline enum uroce_backoff_step uroce_backoff_next(struct uroce_backoff *b
 		b->idle_since = now ? now : 1;
 	if (now - b->idle_since >= UROCE_BACKOFF_SLEEP_NS)
 		return UROCE_BACKOFF_SLEEP;
-	return b->empty >= b->limit ? UROCE_BACKOFF_YIELD : UROCE_BACKOFF_PAUSE;
+	if (b->empty < b->limit)
+		return UROCE_BACKOFF_PAUSE;
+	if (!b->sleeps)
+		return UROCE_BACKOFF_YIELD;
+	b->sleeps--;
+	return UROCE_BACKOFF_SLEEP;
 }
 
 static inline void uroce_backoff_yielded(struct uroce_backoff *b, uint64_t took_ns)
 {
 	b->empty = 0;
 	b->shared = took_ns > UROCE_BACKOFF_SHARED_NS;
+	if (took_ns > UROCE_BACKOFF_SLICE_NS)
+		b->sleeps = UROCE_BACKOFF_SLEEPS;
 	if (b->shared)
 		b->limit = b->limit > 1 ? b->limit / 2 : 1;
 	else

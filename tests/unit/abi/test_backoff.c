@@ -101,6 +101,25 @@ START_TEST(a_long_yield_halves_the_limit_down_to_one)
 }
 END_TEST
 
+/* A yield that cost a time slice is not repeated soon: sleepers are put ahead of compute threads. */
+START_TEST(a_lost_time_slice_makes_the_next_waits_sleeps)
+{
+	struct uroce_backoff b;
+
+	uroce_backoff_init(&b);
+	uroce_backoff_yielded(&b, UROCE_BACKOFF_SLICE_NS);
+	ck_assert_uint_eq(b.sleeps, 0);
+	uroce_backoff_yielded(&b, UROCE_BACKOFF_SLICE_NS + 1);
+	for (uint32_t i = 0; i < UROCE_BACKOFF_SLEEPS; i++) {
+		uroce_backoff_busy(&b);
+		ck_assert_int_eq(uroce_backoff_next(&b, 5), UROCE_BACKOFF_PAUSE);
+		b.empty = b.limit;
+		ck_assert_int_eq(uroce_backoff_next(&b, 5), UROCE_BACKOFF_SLEEP);
+	}
+	ck_assert_int_eq(uroce_backoff_next(&b, 5), UROCE_BACKOFF_YIELD);
+}
+END_TEST
+
 Suite *suite_make(void)
 {
 	Suite *s = suite_create("abi/backoff");
@@ -113,6 +132,7 @@ Suite *suite_make(void)
 	tcase_add_test(c, work_restarts_the_idle_time);
 	tcase_add_test(c, a_quick_yield_doubles_the_limit_up_to_its_maximum);
 	tcase_add_test(c, a_long_yield_halves_the_limit_down_to_one);
+	tcase_add_test(c, a_lost_time_slice_makes_the_next_waits_sleeps);
 	suite_add_tcase(s, c);
 	return s;
 }
