@@ -10,6 +10,8 @@
 
 uint32_t round_up_pow2(uint32_t n)
 {
+	if (n > 1u << 31)
+		return 1u << 31;
 	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));
 }
 

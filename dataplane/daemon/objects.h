@@ -79,4 +79,5 @@ void qp_free(struct session *s, struct qp *qp);
 void ah_free(struct session *s, struct ah *ah);
 void channel_free(struct session *s, struct channel *ch);
 
+/* At most 2^31: any n that a client may send is allowed, and is to be judged by what comes out. */
 uint32_t round_up_pow2(uint32_t n);

@@ -204,9 +204,9 @@ static json_t *qps_json(const struct daemon *d)
 
 char *status_json(struct daemon *d)
 {
-	json_t *root = json_pack("{s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:o}", "version",
+	json_t *root = json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o, s:o}", "version",
 				 UROCE_VERSION, "pid", (int)getpid(), "run_dir", d->dir.path,
-				 "uptime_s", (double)(clock_now() - d->started) / 1e9, "workers",
+				 "uptime_s", (json_int_t)((clock_now() - d->started) / 1000000000u), "workers",
 				 workers_json(d), "devices", devices_json(d), "clients",
 				 clients_json(d), "qps", qps_json(d));
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
