@@ -183,7 +183,10 @@ static void resp_done(struct engine *e, struct qp *qp, const struct packet *pk)
 	s->epsn = psn_add(s->epsn, resp_psns(qp, pk));
 	if (flags & OPC_LAST)
 		s->msg = MSG_NONE;
-	if (pk->ack_req && (flags & OPC_PAYLOAD) && (pk->opcode & 0x1f) != BTH_ATOMIC_WRITE)
+	if (!pk->ack_req || !(flags & OPC_PAYLOAD) || (pk->opcode & 0x1f) == BTH_ATOMIC_WRITE)
+		return;
+	/* An ACK says that the data is in place, also in mid-message. */
+	if (place_flush(e) || qp_can_receive(qp))
 		resp_queue_ack(e, qp);
 }
 

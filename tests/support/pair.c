@@ -56,6 +56,8 @@ static struct pair_rc with_defaults(const struct pair_rc *in)
 					    UROCE_ACCESS_REMOTE_ATOMIC;
 	rc.rd_atomic = rc.rd_atomic ? rc.rd_atomic : 8;
 	rc.dest_rd_atomic = rc.dest_rd_atomic ? rc.dest_rd_atomic : rc.rd_atomic;
+	rc.rd_atomic = rc.rd_atomic == 0xff ? 0 : rc.rd_atomic;
+	rc.dest_rd_atomic = rc.dest_rd_atomic == 0xff ? 0 : rc.dest_rd_atomic;
 	rc.timeout = rc.timeout == 0xff ? 0 : rc.timeout ? rc.timeout : 8;
 	rc.retry_cnt = rc.retry_cnt == 0xff ? 0 : rc.retry_cnt ? rc.retry_cnt : 7;
 	rc.rnr_retry = rc.rnr_retry == 0xff ? 0 : rc.rnr_retry ? rc.rnr_retry : 7;

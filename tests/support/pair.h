@@ -36,8 +36,8 @@ struct pair_rc {
 	uint32_t mtu;                /* IBV_MTU_* number [IBV_MTU_1024] */
 	uint32_t psn[2];             /* first PSN that side i sends; as is */
 	uint32_t access;             /* of both QPs [write, read, atomic] */
-	uint8_t rd_atomic;           /* max_rd_atomic and max_dest_rd_atomic [8] */
-	uint8_t dest_rd_atomic;      /* max_dest_rd_atomic where it differs */
+	uint8_t rd_atomic;           /* max_rd_atomic and max_dest_rd_atomic [8], 0xff: zero */
+	uint8_t dest_rd_atomic;      /* max_dest_rd_atomic where it differs, 0xff: zero */
 	uint8_t timeout;             /* code t of 4.096 us x 2^t [8: 1.05 ms], 0xff: none */
 	uint8_t retry_cnt;           /* [7], 0xff: zero */
 	uint8_t rnr_retry;           /* [7: for ever], 0xff: zero */
