@@ -79,9 +79,9 @@ static int list_devices(const struct view *v, int fd)
 	const char *(*get_name)(void *);
 	int n = 0;
 
+	driver_name();
 	if (!view_is_current(v) && view_enter(v, &e))
 		return 1;
-	driver_name();
 	lib = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		return 1;

@@ -155,9 +155,9 @@ int uroce_run(int argc, char **argv)
 	if (rundir_find(args.run_dir, run_dir) || launch_ensure(run_dir))
 		return UROCE_EXIT_RUN_FAILED;
 	view = (struct view) { .run_dir = run_dir, .device = args.device };
+	driver_name();
 	if (check_device(&view) || show_devices(&view))
 		return UROCE_EXIT_RUN_FAILED;
 	reenter_cwd();
-	driver_name();
 	return become(args.program);
 }

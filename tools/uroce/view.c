@@ -100,6 +100,20 @@ static int enter_user_ns(void)
 	return write_file("/proc/self/gid_map", map);
 }
 
+/*
+ * Mounts the host makes later still arrive; ours do not leave. In a chroot "/" is often no mount of
+ * its own; then it must do to treat the two mounts that ours are made on.
+ */
+static int make_slave(void)
+{
+	if (!mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
+		return 0;
+	if (errno != EINVAL || mount(NULL, "/sys", NULL, MS_REC | MS_SLAVE, NULL) ||
+	    mount(NULL, "/dev", NULL, MS_REC | MS_SLAVE, NULL))
+		return -errno;
+	return 0;
+}
+
 static int enter_namespaces(struct view_error *e)
 {
 	int err;
@@ -111,8 +125,8 @@ static int enter_namespaces(struct view_error *e)
 		if (err)
 			return err;
 	}
-	/* Mounts the host makes later still arrive; ours do not leave. */
-	return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) ? -errno : 0;
+	e->step = "keeping our mounts to ourselves";
+	return make_slave();
 }
 
 int view_enter(const struct view *v, struct view_error *e)
