@@ -2,6 +2,7 @@
 #include "dataplane/daemon/eal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
@@ -9,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "dataplane/daemon/log.h"
 
-#define MEMORY_MB "64" /* touched lazily: what is not used costs nothing */
+#define FILE_PREFIX "uroced"
+#define MEMORY_MB   "64" /* touched lazily: what is not used costs nothing */
 
 /* One lcore that may float over all CPUs we are allowed: "0@(0,1,4)". */
 static int lcores_text(const cpu_set_t *set, char *text, size_t size)
@@ -47,20 +50,11 @@ static const char *eal_level(void)
 
 int eal_start(const char *run_dir)
 {
-	char lcores[4096], prefix[32];
-	char *argv[] = { "uroced",
-			 "--no-huge",
-			 "-m",
-			 MEMORY_MB,
-			 "--no-shconf",
-			 "--no-pci",
-			 "--no-telemetry",
-			 "--file-prefix",
-			 prefix,
-			 "--lcores",
-			 lcores,
-			 (char *)eal_level(),
-			 NULL };
+	char lcores[4096];
+	char *argv[] = { "uroced", "--no-huge", "-m", MEMORY_MB, "--no-shconf", "--no-pci",
+			 "--file-prefix", FILE_PREFIX, "--lcores", lcores,
+			 /* It calls the absence of another library's callbacks an error. */
+			 "--log-level=lib.telemetry:emergency", (char *)eal_level(), NULL };
 	cpu_set_t allowed;
 	int err;
 
@@ -69,7 +63,6 @@ int eal_start(const char *run_dir)
 	err = lcores_text(&allowed, lcores, sizeof(lcores));
 	if (err)
 		return err;
-	snprintf(prefix, sizeof(prefix), "uroced");
 	/* The EAL makes its run-time directory below this one, where it harms nobody. */
 	setenv("RUNTIME_DIRECTORY", run_dir, 1);
 	if (rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0) {
@@ -81,9 +74,12 @@ int eal_start(const char *run_dir)
 	return 0;
 }
 
-void eal_stop(void)
+void eal_stop(int run_dir_fd)
 {
 	rte_eal_cleanup();
+	unlinkat(run_dir_fd, "dpdk/" FILE_PREFIX "/dpdk_telemetry.v2", 0);
+	unlinkat(run_dir_fd, "dpdk/" FILE_PREFIX, AT_REMOVEDIR);
+	unlinkat(run_dir_fd, "dpdk", AT_REMOVEDIR);
 }
 
 int eal_enter_thread(void)

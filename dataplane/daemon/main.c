@@ -19,6 +19,7 @@
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/metrics.h"
 #include "dataplane/daemon/session.h"
+#include "dataplane/daemon/telemetry.h"
 #include "dataplane/daemon/worker.h"
 #include "dataplane/host/clock.h"
 
@@ -154,6 +155,7 @@ static void take_down(struct daemon *d)
 	for (unsigned i = 0; i < d->n_devices; i++)
 		device_destroy(d->device[i]);
 	metrics_free();
+	eal_stop(d->dir.fd);
 	rundir_close(&d->dir);
 }
 
@@ -165,8 +167,10 @@ static int bring_up(struct daemon *d)
 		err = make_workers(d);
 	if (!err)
 		err = make_devices(d);
-	if (!err)
+	if (!err) {
+		telemetry_register(d);
 		err = classtree_create(d);
+	}
 	if (!err)
 		err = rundir_write_pid(&d->dir);
 	if (!err)
@@ -225,6 +229,5 @@ int main(int argc, char **argv)
 		err = control_run(d);
 	}
 	take_down(d);
-	eal_stop();
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -141,6 +141,7 @@ static void join_worker(struct worker *w, uint64_t now, void *arg)
 		.page = session_uar_worker(c->s, c->worker),
 		.engine = c->s->dev->engine[c->worker],
 		.qpn_of_slot = c->s->qpn_of_slot,
+		.clock = &session_uar(c->s)->clock_ns,
 		.event_fd = c->s->event_fd[c->worker],
 	};
 

@@ -206,8 +206,8 @@ char *status_json(struct daemon *d)
 {
 	json_t *root = json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o, s:o}", "version",
 				 UROCE_VERSION, "pid", (int)getpid(), "run_dir", d->dir.path,
-				 "uptime_s", (json_int_t)((clock_now() - d->started) / 1000000000u), "workers",
-				 workers_json(d), "devices", devices_json(d), "clients",
+				 "uptime_s", (json_int_t)((clock_now() - d->started) / 1000000000u),
+				 "workers", workers_json(d), "devices", devices_json(d), "clients",
 				 clients_json(d), "qps", qps_json(d));
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 

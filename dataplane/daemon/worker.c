@@ -111,7 +111,10 @@ static bool scan_doorbells(struct worker *w, uint64_t now)
 		for (uint32_t s = 0; s < UROCE_UAR_SUMMARY; s++) {
 			uint64_t sum = uroce_uar_take_summary(b->page, s);
 
-			found |= sum != 0;
+			if (!sum)
+				continue;
+			found = true;
+			__atomic_store_n(b->clock, now, __ATOMIC_RELAXED);
 			for (; sum; sum &= sum - 1)
 				ring_word(b, now, s * 64 + (uint32_t)__builtin_ctzll(sum));
 		}

@@ -30,6 +30,7 @@ struct worker_doorbells {
 	struct uroce_uar_worker *page;
 	struct engine *engine;
 	const uint32_t *qpn_of_slot; /* UROCE_CTX_QPS entries, 0: no QP */
+	uint64_t *clock;             /* uroce_uar.clock_ns: when this session was last heard */
 	int event_fd;
 };
 

@@ -18,6 +18,7 @@
 static struct worker *w;
 static _Alignas(4096) uint8_t page[4096];
 static uint32_t qpn_of_slot[UROCE_CTX_QPS];
+static uint64_t heard;
 static int event_fd;
 static unsigned wakeups;
 
@@ -69,7 +70,7 @@ static void setup(void)
 	struct engine *e = engine_create(&ec, &ports, arena);
 	struct worker_doorbells bells = { .page = (struct uroce_uar_worker *)page,
 					  .engine = e,
-					  .qpn_of_slot = qpn_of_slot };
+					  .qpn_of_slot = qpn_of_slot, .clock = &heard };
 	int err;
 
 	fake.deadline = UINT64_MAX;
