@@ -5,26 +5,25 @@
 
 static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-static uint32_t ipv4_sum(const struct ipv4_hdr *h)
-{
-	const uint8_t *p = (const uint8_t *)h;
-	uint32_t sum = 0;
-
-	for (unsigned i = 0; i < sizeof(*h); i += 2)
-		sum += (uint32_t)p[i] << 8 | p[i + 1];
-	return sum;
-}
-
-static uint16_t fold(uint32_t sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)(sum + (sum >> 16));
-}
-
-/* Over the header with its checksum field as it is: 0 when that field is right. */
+/*
+ * Over the header with its checksum field as it is: 0 when that field is right. The ones' complement
+ * sum does not care for byte order (RFC 1071), so whole words are added as they lie in memory.
+ */
 uint16_t ipv4_checksum(const struct ipv4_hdr *h)
 {
-	return (uint16_t)~fold(ipv4_sum(h));
+	uint32_t w[sizeof(*h) / 4];
+	uint64_t sum;
+	uint16_t folded;
+	be16 out;
+
+	memcpy(w, h, sizeof(w));
+	sum = (uint64_t)w[0] + w[1] + w[2] + w[3] + w[4];
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	folded = (uint16_t)~sum;
+	memcpy(&out, &folded, sizeof(out));
+	return be16_get(out);
 }
 
 static void map_v4(uint8_t gid[16], const uint8_t addr[4])
