@@ -48,6 +48,9 @@ static const struct verbs_impl impl_table[] = {
 	IMPL(detach_mcast),
 	IMPL(free_context),
 	IMPL(free_dm),
+	IMPL(import_dm),
+	IMPL(import_mr),
+	IMPL(import_pd),
 	IMPL(modify_qp),
 	IMPL(modify_srq),
 	IMPL(poll_cq),
@@ -62,6 +65,9 @@ static const struct verbs_impl impl_table[] = {
 	IMPL(reg_dm_mr),
 	IMPL(reg_mr),
 	IMPL(req_notify_cq),
+	IMPL(unimport_dm),
+	IMPL(unimport_mr),
+	IMPL(unimport_pd),
 	/* clang-format on */
 };
 
@@ -203,7 +209,7 @@ static int connect_daemon(struct uroce_context *ctx, const struct ibv_device *de
 			       dev->name, path, strerror(err));
 		return ENODEV;
 	}
-	err = uroce_hello(ctx, dev->name, path);
+	err = uroce_hello(ctx, dev->name, path); /* an import: the daemon knows which device */
 	if (err)
 		uroce_ctrl_close(&ctx->ctrl);
 	return err;
@@ -224,7 +230,7 @@ static int add_sources(struct uroce_context *ctx, struct uroce_source **command)
 static int context_open(struct uroce_context *ctx, struct ibv_device *dev)
 {
 	long n_cpus = sysconf(_SC_NPROCESSORS_CONF);
-	int err = make_read_only(ctx->vctx.context.cmd_fd);
+	int err = ctx->is_imported ? 0 : make_read_only(ctx->vctx.context.cmd_fd);
 
 	if (err)
 		return err;
@@ -246,7 +252,7 @@ static int context_open(struct uroce_context *ctx, struct ibv_device *dev)
 	return 0;
 }
 
-struct verbs_context *uroce_alloc_context(struct ibv_device *dev, int cmd_fd, void *priv)
+static struct verbs_context *context_make(struct ibv_device *dev, int cmd_fd, bool is_imported)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	size_t below = offsetof(struct uroce_context, vctx) + sizeof(struct verbs_context) -
@@ -255,12 +261,12 @@ struct verbs_context *uroce_alloc_context(struct ibv_device *dev, int cmd_fd, vo
 	struct uroce_context *ctx;
 	int err;
 
-	(void)priv;
 	pthread_once(&once, install_once);
 	ctx = _verbs_init_and_alloc_context(dev, cmd_fd, sizeof(*ctx),
 					    (struct verbs_context *)below, 0);
 	if (!ctx)
 		return NULL;
+	ctx->is_imported = is_imported;
 	err = context_open(ctx, dev);
 	if (err) {
 		verbs_uninit_context(uroce_library_context(ctx));
@@ -272,6 +278,17 @@ struct verbs_context *uroce_alloc_context(struct ibv_device *dev, int cmd_fd, vo
 			     sizeof(impl_table) / sizeof(*impl_table));
 	verbs_set_ops(uroce_library_context(ctx), slots);
 	return uroce_library_context(ctx);
+}
+
+struct verbs_context *uroce_alloc_context(struct ibv_device *dev, int cmd_fd, void *priv)
+{
+	(void)priv;
+	return context_make(dev, cmd_fd, false);
+}
+
+struct verbs_context *uroce_import_context(struct ibv_device *dev, int cmd_fd)
+{
+	return context_make(dev, cmd_fd, true);
 }
 
 void uroce_free_context(struct ibv_context *ibctx)
@@ -309,8 +326,9 @@ bool uroce_context_is_dead(struct uroce_context *ctx)
 int uroce_context_call(struct uroce_context *ctx, uint32_t op, const void *body, uint32_t len,
 		       void *rep, uint32_t rep_len)
 {
-	struct uroce_ctrl_msg m = { .op = op, .body = body, .len = len, .send_fd = -1, .rep = rep,
-				    .rep_size = rep_len };
+	struct uroce_ctrl_msg m = {
+		.op = op, .body = body, .len = len, .send_fd = -1, .rep = rep, .rep_size = rep_len
+	};
 
 	return uroce_context_send(ctx, &m);
 }

@@ -5,11 +5,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define RECORD_MAX  16u
-#define PEEK_BYTES  16384u /* a socket's default buffer holds some 280 events */
+#define RECORD_MAX 16u
+#define PEEK_BYTES 16384u /* a socket's default buffer holds some 280 events */
 
 /* Events still queued for an object that no longer exists. */
 struct stale {
@@ -307,8 +308,12 @@ int uroce_channel_create(struct uroce_context *ctx, int *fd, struct uroce_source
 {
 	struct uroce_handle rep;
 	int fds[2];
-	struct uroce_ctrl_msg m = { .op = UROCE_OP_CREATE_CHANNEL, .send_fd = -1, .rep = &rep,
-				    .rep_size = sizeof(rep), .fds = fds, .max_fds = 2 };
+	struct uroce_ctrl_msg m = { .op = UROCE_OP_CREATE_CHANNEL,
+				    .send_fd = -1,
+				    .rep = &rep,
+				    .rep_size = sizeof(rep),
+				    .fds = fds,
+				    .max_fds = 2 };
 	int err = uroce_context_send(ctx, &m);
 
 	if (err)
@@ -383,4 +388,32 @@ int uroce_event_close(int fd)
 	uroce_channel_destroy(src);
 	uroce_source_put(src);
 	return 0;
+}
+
+/* What libibverbs' one ioctl looks like when it asks for an event descriptor: a head, one
+ * attribute. */
+struct verbs_ioctl {
+	uint16_t length, object, method, n_attrs;
+	uint64_t reserved1;
+	uint32_t driver, reserved2;
+	uint16_t attr, attr_len, attr_flags, attr_reserved;
+	uint64_t data;
+};
+#define VERBS_IOCTL              _IOWR(0x1b, 1, uint8_t[24])
+#define VERBS_OBJECT_ASYNC_EVENT 16u
+#define VERBS_ASYNC_EVENT_ALLOC  0u
+
+/* An imported context gets its events by descriptor: the one it already has. */
+int uroce_event_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct uroce_source *src = uroce_source_find(fd);
+	struct verbs_ioctl *io = arg;
+	bool is_ours = src && src->kind == SOURCE_COMMAND && request == VERBS_IOCTL &&
+		       io->length == sizeof(*io) && io->object == VERBS_OBJECT_ASYNC_EVENT &&
+		       io->method == VERBS_ASYNC_EVENT_ALLOC && io->n_attrs == 1;
+
+	if (is_ours)
+		io->data = (uint32_t)src->ctx->vctx.context.async_fd;
+	uroce_source_put(src);
+	return is_ours ? 0 : ioctl(fd, request, arg);
 }

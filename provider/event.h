@@ -50,3 +50,4 @@ uint32_t uroce_source_forget(struct uroce_source *src, uint64_t element);
 ssize_t uroce_event_read(int fd, void *buf, size_t n);
 ssize_t uroce_event_write(int fd, const void *buf, size_t n);
 int uroce_event_close(int fd);
+int uroce_event_ioctl(int fd, unsigned long request, void *arg);

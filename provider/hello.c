@@ -105,11 +105,12 @@ int uroce_hello(struct uroce_context *ctx, const char *device, const char *path)
 {
 	struct uroce_hello hello = { .magic = UROCE_ABI_MAGIC, .version = UROCE_ABI_VERSION,
 				     .probe_addr = (uintptr_t)&ctx->probe_word,
-				     .client_pid = (uint32_t)getpid() };
+				     .client_pid = (uint32_t)getpid(),
+				     .flags = ctx->is_imported ? UROCE_HELLO_IMPORT : 0 };
 	struct uroce_hello_rep rep;
 	int fds[UROCE_CTRL_FDS_MAX];
 	struct uroce_ctrl_msg m = { .op = UROCE_OP_HELLO, .body = &hello, .len = sizeof(hello),
-				    .send_fd = -1, .rep = &rep, .rep_size = sizeof(rep), .fds = fds,
+				    .send_fd = ctx->vctx.context.cmd_fd, .rep = &rep, .rep_size = sizeof(rep), .fds = fds,
 				    .max_fds = UROCE_CTRL_FDS_MAX };
 	int err;
 
@@ -124,6 +125,8 @@ int uroce_hello(struct uroce_context *ctx, const char *device, const char *path)
 		close_all(fds, m.n_fds);
 		return EPROTO;
 	}
+	if (err && ctx->is_imported)
+		return err;
 	if (err) {
 		uroce_complain(COMPLAIN_PROTOCOL, "%s: the daemon at %s did not open it: %s",
 			       device, path, strerror(err));
@@ -135,7 +138,10 @@ int uroce_hello(struct uroce_context *ctx, const char *device, const char *path)
 			       device, path);
 		return err;
 	}
-	err = secure_memory(ctx, &rep, device);
+	if (ctx->is_imported)
+		err = uroce_share_settle(ctx, rep.device);
+	if (!err)
+		err = secure_memory(ctx, &rep, device);
 	if (err)
 		uroce_hello_undo(ctx);
 	return err;

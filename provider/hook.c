@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ibv_create_comp_channel and the event reads reach no provider op: libibverbs does them with plain
- * read, write and close. We point its own GOT slots for these three at ours, for our descriptors
- * only. Without the hook (a static or unusual libibverbs) the write of a command finds a read-only
- * descriptor and fails with EBADF; programs that poll are not concerned.
+ * ibv_create_comp_channel, the event reads and an import's event descriptor reach no provider op:
+ * libibverbs does them with plain read, write, close and ioctl. We point its own GOT slots for
+ * these at ours, for our descriptors only. Without the hook (a static or unusual libibverbs) the
+ * write of a command finds a read-only descriptor and fails with EBADF; programs that poll are not
+ * concerned.
  *
  * The originals are called by name, through our own GOT: a slot's old value may be the resolver's
  * stub, whose first call would put the slot back.
@@ -31,6 +32,7 @@ static const struct {
 	{ "read", (verbs_fn)uroce_event_read },
 	{ "write", (verbs_fn)uroce_event_write },
 	{ "close", (verbs_fn)uroce_event_close },
+	{ "ioctl", (verbs_fn)uroce_event_ioctl },
 };
 
 /* The loaded object that holds `address`, as far as we need it. */

@@ -121,8 +121,11 @@ int uroce_dereg_mr(struct verbs_mr *vmr)
 {
 	struct uroce_context *ctx = to_context(vmr->ibv_mr.context);
 	struct uroce_mr *mr = (struct uroce_mr *)vmr;
-	int err = uroce_context_destroy(ctx, UROCE_OP_DEREG_MR, vmr->ibv_mr.handle, NULL);
+	int err;
 
+	if (vmr->mr_type == VERBS_MR_TYPE_IMPORTED) /* its owner's; ibv_unimport_mr is meant */
+		return EOPNOTSUPP;
+	err = uroce_context_destroy(ctx, UROCE_OP_DEREG_MR, vmr->ibv_mr.handle, NULL);
 	if (err)
 		return err;
 	delist(ctx, mr);

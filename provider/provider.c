@@ -50,22 +50,13 @@ static void uninit_device(struct verbs_device *vdev)
 	free(vdev);
 }
 
-/* A descriptor of /dev/null says nothing about whose context it was. */
-static struct verbs_context *import_context(struct ibv_device *dev, int cmd_fd)
-{
-	(void)dev;
-	(void)cmd_fd;
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
 static const struct verbs_device_ops driver = {
 	.name = "uroce",
 	.match_min_abi_version = DEVICE_ABI,
 	.match_max_abi_version = DEVICE_ABI,
 	.match_table = match_table,
 	.alloc_context = uroce_alloc_context,
-	.import_context = import_context,
+	.import_context = uroce_import_context,
 	.alloc_device = alloc_device,
 	.uninit_device = uninit_device,
 };

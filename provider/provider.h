@@ -66,6 +66,7 @@ struct uroce_context {
 	struct uroce_device_attr attr;  /* static; read at open */
 	struct uroce_source *command;   /* cmd_fd */
 	struct uroce_source *async;     /* async_fd */
+	bool is_imported;               /* by the command descriptor of another */
 	atomic_bool is_dead;            /* the daemon is gone: never cleared */
 	atomic_ullong looked_at;        /* when a poll last asked after the daemon, ns */
 
@@ -199,6 +200,7 @@ struct verbs_context *uroce_library_context(struct uroce_context *ctx);
 
 /* context.c */
 struct verbs_context *uroce_alloc_context(struct ibv_device *dev, int cmd_fd, void *priv);
+struct verbs_context *uroce_import_context(struct ibv_device *dev, int cmd_fd);
 void uroce_free_context(struct ibv_context *ctx);
 bool uroce_context_is_dead(struct uroce_context *ctx); /* looks at the socket: a system call */
 int uroce_context_send(struct uroce_context *ctx, struct uroce_ctrl_msg *m);
@@ -232,6 +234,15 @@ int uroce_free_dm(struct ibv_dm *dm);
 struct ibv_mr *uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset,
 			       size_t length, unsigned access);
 void uroce_dm_put(struct uroce_dm *dm); /* a region of it is gone */
+
+/* share.c: objects of the context whose command descriptor we were given. */
+int uroce_share_settle(struct uroce_context *ctx, const char *device); /* be a context of that device */
+struct ibv_pd *uroce_import_pd(struct ibv_context *ctx, uint32_t handle);
+void uroce_unimport_pd(struct ibv_pd *pd);
+struct ibv_mr *uroce_import_mr(struct ibv_pd *pd, uint32_t handle);
+void uroce_unimport_mr(struct ibv_mr *mr);
+struct ibv_dm *uroce_import_dm(struct ibv_context *ctx, uint32_t handle);
+void uroce_unimport_dm(struct ibv_dm *dm);
 
 /* odp.c */
 int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,

@@ -49,6 +49,11 @@ enum uroce_ctrl_op {
 	UROCE_OP_OPEN_QP,
 	UROCE_OP_RESIZE_SRQ,
 	UROCE_OP_ALLOC_NULL_MR,
+	UROCE_OP_IMPORT_PD,
+	UROCE_OP_IMPORT_MR,
+	UROCE_OP_SHARE_DM,
+	UROCE_OP_UNSHARE_DM,
+	UROCE_OP_IMPORT_DM,
 
 	UROCE_OP_ADMIN_HELLO = 256,
 	UROCE_OP_ADMIN_STATUS, /* reply: a memfd with JSON text */
@@ -76,8 +81,15 @@ struct uroce_hello {
 	char device[UROCE_DEV_NAME_MAX];
 	uint64_t probe_addr; /* an 8-byte variable of the client, for PROBE_MEMORY */
 	uint32_t client_pid; /* as the client sees itself; the daemon believes SO_PEERCRED */
-	uint32_t reserved;
+	uint32_t flags;      /* UROCE_HELLO_* */
 };
+
+/*
+ * The request may bring one fd: the context's command descriptor. Whoever comes later with the same
+ * open file and IMPORT (then `device` is not read) may import that context's objects by their handles;
+ * EOPNOTSUPP: the daemon cannot tell files apart.
+ */
+#define UROCE_HELLO_IMPORT 1u
 
 /* Also sent with err == EPROTO, so that the client can name both versions. */
 struct uroce_hello_rep {
@@ -90,6 +102,7 @@ struct uroce_hello_rep {
 	uint32_t memory_err; /* 0, or the errno with which the daemon could not reach memory */
 	uint64_t boot_id;    /* differs for every start of a daemon */
 	char daemon_version[32];
+	char device[UROCE_DEV_NAME_MAX];
 };
 
 /* PROBE_MEMORY: no body; the daemon reads and writes back probe_addr. err: why it cannot. */
@@ -150,6 +163,26 @@ struct uroce_reg_mr_rep {
  * whole address space. ALLOC_NULL_MR: body struct uroce_handle, of the PD; reads of the region give
  * zeros, writes to it are dropped, it has no rkey. Reply to both: struct uroce_reg_mr_rep.
  */
+
+/*
+ * Of the context whose command descriptor came with HELLO. IMPORT_PD: body and reply struct
+ * uroce_handle; an own handle of the same PD, given back by FREE_PD. IMPORT_MR: the keys; the region
+ * stays its owner's, reply struct uroce_reg_mr_rep. SHARE_DM: one fd, a memfd that other contexts get
+ * by IMPORT_DM; reply struct uroce_handle, given back by UNSHARE_DM. IMPORT_DM: body struct
+ * uroce_handle.
+ */
+struct uroce_import_mr {
+	uint32_t pd;     /* own handle; must be the region's PD */
+	uint32_t handle; /* the owner's */
+};
+
+struct uroce_share_dm {
+	uint64_t length;
+};
+
+struct uroce_import_dm_rep { /* fd [0]: the memory */
+	uint64_t length;
+};
 
 /*
  * CREATE_CHANNEL: reply fds [0] the program's read end, [1] a write end. The provider closes the

@@ -13,7 +13,7 @@
 #include "dataplane/daemon/session.h"
 
 #define ANY_LENGTH UINT32_MAX /* text, which the handler gets with a NUL behind it */
-#define MAX_FDS_IN 1u /* REG_MR may bring one */
+#define MAX_FDS_IN 1u
 
 /* A request as it came in. */
 struct request {
@@ -54,6 +54,11 @@ static const struct {
 	[UROCE_OP_DETACH_MCAST]    = { SESSION_CLIENT, sizeof(struct uroce_mcast),      request_detach_mcast },
 	[UROCE_OP_PROBE_MEMORY]    = { SESSION_CLIENT, 0,                               request_probe_memory },
 	[UROCE_OP_ALLOC_NULL_MR]   = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_alloc_null_mr },
+	[UROCE_OP_IMPORT_PD]       = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_import_pd },
+	[UROCE_OP_IMPORT_MR]       = { SESSION_CLIENT, sizeof(struct uroce_import_mr),  request_import_mr },
+	[UROCE_OP_SHARE_DM]        = { SESSION_CLIENT, sizeof(struct uroce_share_dm),   request_share_dm },
+	[UROCE_OP_UNSHARE_DM]      = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_unshare_dm },
+	[UROCE_OP_IMPORT_DM]       = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_import_dm },
 	[UROCE_OP_ADMIN_HELLO]     = { SESSION_NEW,    sizeof(struct uroce_hello),      request_admin_hello },
 	[UROCE_OP_ADMIN_STATUS]    = { SESSION_ADMIN,  0,                               request_admin_status },
 	[UROCE_OP_ADMIN_STOP]      = { SESSION_ADMIN,  0,                               request_admin_stop },
@@ -85,8 +90,15 @@ void reply_give(struct reply *r, int fd)
 	add_fd(r, fd, false);
 }
 
-/* No request needs its descriptors beyond its own run. */
-static void close_received(struct msghdr *m)
+static void drop_received(struct session *s)
+{
+	if (s->fd_in >= 0)
+		close(s->fd_in);
+	s->fd_in = -1;
+}
+
+/* The first descriptor is for the request, which may keep it; there should be no other. */
+static void take_received(struct session *s, struct msghdr *m)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		unsigned n = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
@@ -97,7 +109,10 @@ static void close_received(struct msghdr *m)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			close(fd);
+			if (s->fd_in < 0)
+				s->fd_in = fd;
+			else
+				close(fd);
 		}
 	}
 }
@@ -116,7 +131,7 @@ static int receive(struct session *s, struct request *q)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	close_received(&m);
+	take_received(s, &m);
 	if (n == 0)
 		return -ECONNRESET;
 	if (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || (size_t)n < sizeof(q->head) ||
@@ -174,12 +189,14 @@ bool dispatch_serve(struct session *s)
 	int err = receive(s, &q);
 
 	if (err <= 0) {
+		drop_received(s);
 		if (err == -EBADMSG)
 			log_info("client pid %d (%s): malformed message", (int)s->pid, s->comm);
 		return err == 0;
 	}
 	r.len = r.n_fds = 0;
 	err = run(s, &q, &r);
+	drop_received(s);
 	/* EPROTO is said by HELLO only, which tells both versions also when they differ. */
 	if (err && err != -EPROTO)
 		r.len = 0;

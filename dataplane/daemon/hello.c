@@ -10,6 +10,7 @@
 #include "dataplane/daemon/daemon.h"
 #include "dataplane/daemon/device.h"
 #include "dataplane/daemon/log.h"
+#include "dataplane/daemon/share.h"
 #include "dataplane/host/appmem.h"
 
 /* Our pid as the client sees it. In another pid namespace it can see us by no number we know. */
@@ -43,24 +44,43 @@ static int check_version(const struct uroce_hello *h)
 	return h->version == UROCE_ABI_VERSION ? 0 : -EPROTO;
 }
 
+/* By name, or that of the context whose command descriptor came along. */
+static int find_device(struct session *s, const struct uroce_hello *h, struct device **dev)
+{
+	char name[UROCE_DEV_NAME_MAX + 1] = { 0 };
+	int err;
+
+	if (h->flags & ~UROCE_HELLO_IMPORT)
+		return -EINVAL;
+	if (h->flags & UROCE_HELLO_IMPORT) {
+		err = share_find(s->daemon, s->fd_in, &s->origin);
+		*dev = s->origin ? s->origin->dev : NULL;
+		return err;
+	}
+	memcpy(name, h->device, UROCE_DEV_NAME_MAX);
+	*dev = daemon_device(s->daemon, name);
+	return *dev ? 0 : -ENODEV;
+}
+
 int request_hello(struct session *s, const void *body, struct reply *r)
 {
 	const struct uroce_hello *h = body;
 	struct uroce_hello_rep *rep = reply_body(r, sizeof(*rep));
-	char name[UROCE_DEV_NAME_MAX + 1] = { 0 };
 	int err = check_version(h), async_fd;
 	struct device *dev;
 
 	fill(s, rep);
 	if (err)
 		return err;
-	memcpy(name, h->device, UROCE_DEV_NAME_MAX);
-	dev = daemon_device(s->daemon, name);
-	if (!dev)
-		return -ENODEV;
+	err = find_device(s, h, &dev);
+	if (err)
+		return err;
 	err = session_open(s, dev, h->probe_addr, &async_fd);
 	if (err)
 		return err;
+	s->cmd_fd = s->fd_in;
+	s->fd_in = -1;
+	snprintf(rep->device, sizeof(rep->device), "%s", dev->name);
 	rep->memory_err = (uint32_t)-s->memory_err;
 	reply_give(r, s->uar.fd);
 	s->uar.fd = -1;

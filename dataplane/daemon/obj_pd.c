@@ -24,8 +24,18 @@ int request_alloc_pd(struct session *s, const void *body, struct reply *r)
 	}
 	/* Unique over the device; 2^32 allocations away from a repetition. */
 	pd->number = ++s->dev->last_pd ? s->dev->last_pd : ++s->dev->last_pd;
+	pd->holders = 1;
 	s->dev->n_pd++;
 	return 0;
+}
+
+/* The session's handle is gone; nothing of the session uses it any more. */
+void pd_drop(struct session *s, struct pd *pd)
+{
+	if (--pd->holders)
+		return;
+	s->dev->n_pd--;
+	free(pd);
 }
 
 int request_free_pd(struct session *s, const void *body, struct reply *r)
@@ -39,7 +49,6 @@ int request_free_pd(struct session *s, const void *body, struct reply *r)
 	if (pd->refs)
 		return -EBUSY;
 	handles_del(&s->pds, h->handle);
-	s->dev->n_pd--;
-	free(pd);
+	pd_drop(s, pd);
 	return 0;
 }

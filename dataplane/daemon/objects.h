@@ -68,9 +68,12 @@ request_fn request_create_qp, request_modify_qp, request_query_qp, request_destr
 request_fn request_create_srq, request_modify_srq, request_query_srq, request_resize_srq;
 request_fn request_destroy_srq;
 request_fn request_attach_mcast, request_detach_mcast;
+request_fn request_import_pd, request_import_mr;
+request_fn request_share_dm, request_unshare_dm, request_import_dm;
 request_fn request_create_ah, request_destroy_ah;
 
 /* Frees what is left of a session's objects once no engine holds them. */
+void pd_drop(struct session *s, struct pd *pd);
 void mr_free(struct session *s, struct mr *mr);
 void cq_free(struct session *s, struct cq *cq);
 void srq_free(struct session *s, struct srq *srq);

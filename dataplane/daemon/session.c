@@ -17,6 +17,7 @@
 #include "dataplane/daemon/device.h"
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/objects.h"
+#include "dataplane/daemon/share.h"
 #include "dataplane/daemon/worker.h"
 #include "dataplane/host/appmem.h"
 
@@ -94,7 +95,7 @@ int session_create(struct session **out, struct daemon *d, int sock)
 	}
 	s->daemon = d;
 	s->sock = sock;
-	s->pidfd = -1;
+	s->pidfd = s->cmd_fd = s->fd_in = -1;
 	err = identify(s);
 	if (!err)
 		err = take_id(d, s);
@@ -222,8 +223,10 @@ static void free_objects(struct session *s)
 		channel_free(s, o);
 	for (pos = 0; (o = handles_next(&s->ahs, &pos));)
 		ah_free(s, o);
-	for (pos = 0; (o = handles_next(&s->pds, &pos)); s->dev->n_pd--)
-		free(o);
+	for (pos = 0; (o = handles_next(&s->dms, &pos));)
+		dm_free(o);
+	for (pos = 0; (o = handles_next(&s->pds, &pos));)
+		pd_drop(s, o);
 	handles_free(&s->qps);
 	handles_free(&s->srqs);
 	handles_free(&s->cqs);
@@ -231,6 +234,7 @@ static void free_objects(struct session *s)
 	handles_free(&s->channels);
 	handles_free(&s->ahs);
 	handles_free(&s->pds);
+	handles_free(&s->dms);
 }
 
 static int make_uar(struct session *s)
@@ -292,6 +296,7 @@ static void init_handles(struct session *s)
 	handles_init(&s->srqs, SESSION_MAX_SRQ);
 	handles_init(&s->ahs, SESSION_MAX_AH);
 	handles_init(&s->channels, SESSION_MAX_CHANNEL);
+	handles_init(&s->dms, SESSION_MAX_DM);
 }
 
 static void close_async(struct session *s)
@@ -361,6 +366,8 @@ static void close_client(struct session *s)
 	close_event_fds(s);
 	shm_destroy(&s->uar);
 	appmem_close(s->mem);
+	if (s->cmd_fd >= 0)
+		close(s->cmd_fd);
 }
 
 void session_destroy(struct session *s)
@@ -374,6 +381,7 @@ void session_destroy(struct session *s)
 	if (s->role == SESSION_CLIENT)
 		close_client(s);
 	__atomic_store_n(&d->session[s->id], NULL, __ATOMIC_RELEASE);
+	share_forget(s);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
 	close(s->sock);

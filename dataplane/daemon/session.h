@@ -27,6 +27,7 @@ struct appmem;
 #define SESSION_MAX_SRQ      8192u
 #define SESSION_MAX_AH       65535u
 #define SESSION_MAX_CHANNEL  256u
+#define SESSION_MAX_DM       256u
 #define SESSION_MAX_BYTES    (2ull << 30) /* shared memory, and QP state here */
 
 enum session_role { SESSION_NEW, SESSION_CLIENT, SESSION_ADMIN };
@@ -34,6 +35,7 @@ enum session_role { SESSION_NEW, SESSION_CLIENT, SESSION_ADMIN };
 struct pd {
 	uint32_t number;
 	uint32_t refs;
+	uint32_t holders; /* sessions that have a handle of it */
 };
 
 struct channel {
@@ -62,7 +64,10 @@ struct session {
 	uint32_t *qpn_of_slot;
 	struct numbers slots;
 	uint64_t bytes;
-	struct handles pds, mrs, cqs, qps, srqs, ahs, channels;
+	struct handles pds, mrs, cqs, qps, srqs, ahs, channels, dms;
+	int cmd_fd;             /* what an importer shows to be let in, or -1 */
+	struct session *origin; /* imported from, while that lives; or NULL */
+	int fd_in;              /* came with the request being run, or -1; who keeps it says -1 */
 };
 
 static inline struct uroce_uar *session_uar(const struct session *s)

@@ -12,12 +12,15 @@ RUNS = [
     ("verbs_memory", {}),
     ("verbs_errors", {}),
     ("verbs_misuse", {}),
+    ("verbs_share", {}),
+    ("verbs_device_memory", {}),
     ("verbs_datagram", {}),
     ("verbs_datagram", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_data", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_order", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_data", {"user": NOBODY, "title": ", as nobody"}),
     ("verbs_memory", {"user": NOBODY, "title": ", as nobody"}),
+    ("verbs_share", {"user": NOBODY, "title": ", as nobody"}),
 ]
 
 LINE = re.compile(r"^(ok|not ok) \d+ - (.*)$")
