@@ -99,6 +99,27 @@ static void take_fds(struct client *c, struct msghdr *m)
 	}
 }
 
+static ssize_t send_with_fd(struct client *c, const void *msg, size_t len)
+{
+	struct iovec iov = { (void *)(uintptr_t)msg, len };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} ctrl = { 0 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (c->fd_out > 0) {
+		m.msg_control = ctrl.room;
+		m.msg_controllen = sizeof(ctrl.room);
+		ctrl.head.cmsg_level = SOL_SOCKET;
+		ctrl.head.cmsg_type = SCM_RIGHTS;
+		ctrl.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&ctrl.head), &c->fd_out, sizeof(int));
+	}
+	c->fd_out = 0;
+	return sendmsg(c->fd, &m, MSG_NOSIGNAL);
+}
+
 bool client_raw(struct client *c, const void *msg, size_t len)
 {
 	char ctrl[CMSG_SPACE(sizeof(c->fds))];
@@ -110,7 +131,7 @@ bool client_raw(struct client *c, const void *msg, size_t len)
 	ssize_t n;
 
 	client_close_fds(c);
-	ck_assert_int_eq(send(c->fd, msg, len, MSG_NOSIGNAL), (ssize_t)len);
+	ck_assert_int_eq(send_with_fd(c, msg, len), (ssize_t)len);
 	serve(c);
 	n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n <= 0)

@@ -28,6 +28,7 @@ struct client {
 	uint32_t len;
 	int fds[UROCE_CTRL_FDS_MAX];
 	unsigned n_fds;
+	int fd_out; /* goes with the next message, if above 0 */
 	_Alignas(8) uint8_t body[UROCE_CTRL_MSG_MAX];
 };
 
