@@ -28,7 +28,7 @@ static void connect(struct raw *r, const struct raw_conf *c)
 		.qp_state = UROCE_QPS_INIT, .port_num = 1, .access = c->access ? c->access : 0xe,
 		.path_mtu = c->mtu ? c->mtu : IBV_MTU_1024, .dest_qp_num = RAW_PEER_QPN,
 		.rq_psn = c->rq_psn, .sq_psn = c->sq_psn,
-		.max_dest_rd_atomic = c->dest_rd_atomic ? c->dest_rd_atomic : 8, .max_rd_atomic = 8,
+		.max_dest_rd_atomic = c->dest_rd_atomic == 0xff ? 0 : c->dest_rd_atomic ? c->dest_rd_atomic : 8, .max_rd_atomic = 8,
 		.min_rnr_timer = c->min_rnr_timer ? c->min_rnr_timer : 12, .timeout = 14,
 		.retry_cnt = 7, .rnr_retry = 7,
 	};

@@ -16,7 +16,7 @@ struct raw_conf {
 	uint32_t mtu;            /* IBV_MTU_*; 0: 1024 */
 	uint32_t rq_psn, sq_psn;
 	uint32_t access;         /* of the QP; 0: all */
-	uint8_t dest_rd_atomic;  /* 0: 8 */
+	uint8_t dest_rd_atomic;  /* 0: 8, 0xff: zero */
 	uint8_t min_rnr_timer;   /* 0: 12 */
 	uint32_t mem;            /* bytes of the region; 0: 64 KiB */
 };
