@@ -31,7 +31,7 @@ struct engine {
 	struct timer_heap timers;
 	struct cq *dirty;
 	struct qp *sched_head, *sched_tail;
-	uint32_t n_doomed;
+	struct qp *doomed; /* to be put into ERR before this entry returns */
 	struct place place;
 	uint64_t cnt[CNT_N];
 };

@@ -56,8 +56,7 @@ static void engine_enter(struct engine *e, uint64_t now)
 static void engine_leave(struct engine *e)
 {
 	place_flush(e);
-	if (e->n_doomed)
-		qp_run_doomed(e);
+	qp_run_doomed(e);
 	cq_notify_dirty(e);
 }
 

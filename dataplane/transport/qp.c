@@ -160,17 +160,17 @@ void qp_doom(struct engine *e, struct qp *qp)
 	if (qp->is_doomed || qp->state == UROCE_QPS_ERR)
 		return;
 	qp->is_doomed = true;
-	e->n_doomed++;
-	sched_add(e, qp);
+	qp->next_doomed = e->doomed;
+	e->doomed = qp;
 }
 
 void qp_run_doomed(struct engine *e)
 {
-	for (struct qp *qp = e->sched_head; qp && e->n_doomed; qp = qp->next_queued) {
-		if (!qp->is_doomed)
-			continue;
+	while (e->doomed) {
+		struct qp *qp = e->doomed;
+
+		e->doomed = qp->next_doomed;
 		qp->is_doomed = false;
-		e->n_doomed--;
 		qp_event(e, qp, UROCE_EVENT_QP_FATAL);
 		qp_to_error(e, qp);
 	}

@@ -135,6 +135,7 @@ struct qp {
 	bool is_queued; /* on the scheduler's list */
 	bool is_doomed; /* a completion was lost: goes to ERR at the end of this entry */
 	struct qp *next_queued;
+	struct qp *next_doomed;
 	uint64_t token;
 	uint32_t events_sent;
 	uint32_t sq_depth, rq_depth, sq_stride, rq_stride;

@@ -37,7 +37,7 @@ static struct send_rec *req_current(struct engine *e, struct qp *qp)
 	struct qp_req *r = &qp->req;
 	struct send_rec *rec;
 
-	if (!qp_can_send(qp) || r->is_rnr_waiting)
+	if (!qp_can_send(qp) || r->is_rnr_waiting || qp->is_doomed)
 		return NULL;
 	if (r->cur == r->tail) {
 		int got;

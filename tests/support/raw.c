@@ -49,12 +49,13 @@ void raw_init(struct raw *r, const struct raw_conf *conf)
 {
 	static const struct raw_conf none;
 	const struct raw_conf *c = conf ? conf : &none;
-	struct fake_qp_conf qc = { .type = c->type };
+	struct fake_qp_conf qc = { .type = c->type, .sq_sig_all = c->sq_sig_all };
+	struct engine_conf ec = { .check_icrc = true, .window = c->window };
 
 	memset(r, 0, sizeof(*r));
-	fake_dev_init(&r->dev, 1, NULL);
+	fake_dev_init(&r->dev, 1, &ec);
 	r->now = r->dev.now = 1000;
-	r->cq = qc.send_cq = qc.recv_cq = fake_cq_new(&r->dev, 256);
+	r->cq = qc.send_cq = qc.recv_cq = fake_cq_new(&r->dev, c->cq_depth ? c->cq_depth : 256);
 	r->qp = fake_qp_new(&r->dev, &qc);
 	ck_assert_ptr_nonnull(r->qp);
 	r->mem = fake_reg(&r->dev, c->mem ? c->mem : 65536, 0xf);
@@ -170,4 +171,43 @@ void raw_expect_ack(struct raw *r, uint8_t syndrome, uint32_t psn, uint32_t msn)
 void raw_expect_none(struct raw *r)
 {
 	ck_assert_uint_eq(r->n_answers, 0);
+}
+
+void raw_ack(struct raw *r, uint8_t syndrome, uint32_t psn)
+{
+	struct packet pk = { .opcode = BTH_ACKNOWLEDGE, .psn = psn & BTH_PSN_MASK, .syndrome = syndrome };
+
+	raw_send(r, &pk, NULL);
+}
+
+void raw_read_resp(struct raw *r, uint8_t op, uint32_t psn, uint32_t len)
+{
+	struct packet pk = { .opcode = op, .psn = psn & BTH_PSN_MASK, .syndrome = 0x1f, .payload_len = len };
+
+	raw_send(r, &pk, NULL);
+}
+
+void raw_post(struct raw *r, uint8_t opcode, uint32_t off, uint32_t len, uint8_t flags)
+{
+	struct fake_wr wr = { .wr_id = off, .opcode = opcode, .flags = flags | UROCE_WQE_SIGNALED, .n_sge = 1,
+			      .sge = { fake_sge(r->mem, off, len) }, .imm = 0x44332211,
+			      .remote_addr = 0x10000, .rkey = 0x77, .compare_add = 3, .swap = 4 };
+
+	ck_assert(fake_post_send(r->qp, &wr));
+}
+
+void raw_expect_cqe(struct raw *r, uint64_t wr_id, uint8_t status)
+{
+	struct uroce_cqe c;
+
+	ck_assert_int_eq(fake_poll(r->cq, &c, 1), 1);
+	ck_assert_uint_eq(c.wr_id, wr_id);
+	ck_assert_msg(c.status == status, "status %u, expected %u (verr %u)", c.status, status, c.vendor_err);
+}
+
+void raw_expect_no_cqe(struct raw *r)
+{
+	struct uroce_cqe c;
+
+	ck_assert_int_eq(fake_poll(r->cq, &c, 1), 0);
 }

@@ -19,6 +19,9 @@ struct raw_conf {
 	uint8_t dest_rd_atomic;  /* 0: 8, 0xff: zero */
 	uint8_t min_rnr_timer;   /* 0: 12 */
 	uint32_t mem;            /* bytes of the region; 0: 64 KiB */
+	uint32_t window;         /* of the engine */
+	uint32_t cq_depth;       /* 0: 256 */
+	uint32_t sq_sig_all;
 };
 
 struct raw {
@@ -48,6 +51,16 @@ void raw_write(struct raw *r, uint8_t op, uint32_t psn, uint64_t off, uint32_t d
 void raw_read(struct raw *r, uint32_t psn, uint64_t off, uint32_t len);
 void raw_op(struct raw *r, uint8_t op, uint32_t psn, uint32_t len); /* no RETH */
 void raw_atomic(struct raw *r, uint8_t op, uint32_t psn, uint64_t off, uint64_t operand, uint64_t compare);
+
+/* Answers to the engine's own requests. */
+void raw_ack(struct raw *r, uint8_t syndrome, uint32_t psn);
+void raw_read_resp(struct raw *r, uint8_t op, uint32_t psn, uint32_t len);
+
+/* WRs of the QP: the peer's memory is at 0x10000, key 0x77; signaled; at offset off of mem. */
+void raw_post(struct raw *r, uint8_t opcode, uint32_t off, uint32_t len, uint8_t flags);
+/* The next completion has that wr_id (the offset) and status; or there is none. */
+void raw_expect_cqe(struct raw *r, uint64_t wr_id, uint8_t status);
+void raw_expect_no_cqe(struct raw *r);
 
 /* The one answer is an ACK or NAK with that syndrome and PSN; clears. */
 void raw_expect_ack(struct raw *r, uint8_t syndrome, uint32_t psn, uint32_t msn);
