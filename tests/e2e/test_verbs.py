@@ -14,6 +14,7 @@ RUNS = [
     ("verbs_misuse", {}),
     ("verbs_share", {}),
     ("verbs_device_memory", {}),
+    ("verbs_fork", {}),
     ("verbs_datagram", {}),
     ("verbs_datagram", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_data", {"options": ["--workers", "2"], "title": ", two workers"}),
