@@ -30,6 +30,7 @@
 #define UROCE_MAX_MSG     0x80000000u /* bytes: 2 GiB */
 #define UROCE_MAX_WORKERS 16u
 #define UROCE_CTX_QPS     16384u /* QP slots (doorbells) in one context */
+#define UROCE_NO_SLOT     0xffffffffu /* of a QP without queues: XRC receive */
 #define UROCE_CACHE_LINE  64u
 
 /* Work request opcodes in a WQE. */

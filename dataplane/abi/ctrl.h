@@ -218,7 +218,8 @@ struct uroce_create_qp {
 	uint64_t token; /* element of this QP's async events: the ibv_qp's address */
 };
 
-struct uroce_create_qp_rep { /* fd [0]: the QP's memory, struct uroce_qp_page at 0 */
+/* fd [0]: the QP's memory, struct uroce_qp_page at 0. XRC receive: no fd, size 0, UROCE_NO_SLOT. */
+struct uroce_create_qp_rep {
 	uint32_t handle;
 	uint32_t qpn;
 	uint32_t slot; /* doorbell slot in the context */
@@ -353,14 +354,17 @@ struct uroce_resize_cq {
 	uint32_t cqe;
 };
 
-/* CREATE_XRCD: fds: none, or [0] the file that names the domain. flags: O_CREAT, O_EXCL. */
+/*
+ * CREATE_XRCD: no fd: a domain of this context alone. Or fd [0]: a file that names the domain, shared
+ * by all who bring it. flags: O_CREAT (else EAGAIN when there is none), O_EXCL (EINVAL when there is).
+ */
 struct uroce_create_xrcd {
 	uint32_t flags;
 	uint32_t reserved;
 };
 
-/* OPEN_QP: another handle for the XRC target QP of that number. The reply is that of CREATE_QP, no
- * fd. */
+/* OPEN_QP: another handle for the XRC receive QP of that number, which lives as long as any of its
+ * handles. The reply is that of CREATE_QP. */
 struct uroce_open_qp {
 	uint32_t qpn;
 	uint32_t xrcd;

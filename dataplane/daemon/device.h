@@ -49,6 +49,8 @@ struct device {
 	struct numbers ahs;  /* index part */
 	struct numbers srqns;
 	uint32_t last_pd;
+	struct xrc_domain *xrc_domains;
+	uint32_t last_xrcd;
 	uint32_t n_qp, n_cq, n_mr, n_pd, n_ah, n_srq;
 };
 

@@ -4,7 +4,7 @@
 #include "dataplane/abi/ctrl.h"
 #include "dataplane/daemon/control.h"
 #include "dataplane/daemon/daemon.h"
-#include "dataplane/daemon/session.h"
+#include "dataplane/daemon/objects.h"
 
 void event_completion(void *ctx, uint32_t owner, uint32_t cqn, uint64_t channel, uint64_t token)
 {
@@ -24,6 +24,8 @@ void event_async(void *ctx, const struct engine_event *ev)
 	struct session *s =
 		__atomic_load_n(&d->session[ev->owner % DAEMON_MAX_SESSIONS], __ATOMIC_ACQUIRE);
 
-	if (s && notify_send(&s->async, &rec))
+	if (ev->owner == OWNER_XRC_TARGET)
+		xrc_target_event(d, (struct xrc_target *)(uintptr_t)ev->element, ev->type);
+	else if (s && notify_send(&s->async, &rec))
 		control_poke(d->control, CONTROL_POKE_FLUSH);
 }

@@ -56,14 +56,16 @@ static void lay_out(const struct uroce_qp_cap *want, bool has_rq, struct uroce_c
 
 static int check_request(struct session *s, const struct uroce_create_qp *req, struct qp *qp)
 {
-	if (req->type < UROCE_QPT_RC || req->type > UROCE_QPT_UD)
+	bool is_xrc = req->type == UROCE_QPT_XRC_SEND;
+
+	if ((req->type < UROCE_QPT_RC || req->type > UROCE_QPT_UD) && !is_xrc)
 		return -EOPNOTSUPP;
 	qp->pd = handles_get(&s->pds, req->pd);
 	qp->send_cq = handles_get(&s->cqs, req->send_cq);
-	qp->recv_cq = handles_get(&s->cqs, req->recv_cq);
-	if (!qp->pd || !qp->send_cq || !qp->recv_cq)
+	qp->recv_cq = is_xrc ? NULL : handles_get(&s->cqs, req->recv_cq);
+	if (!qp->pd || !qp->send_cq || (!qp->recv_cq && !is_xrc))
 		return -EINVAL;
-	if (req->srq && !(qp->srq = handles_get(&s->srqs, req->srq)))
+	if (req->srq && !is_xrc && !(qp->srq = handles_get(&s->srqs, req->srq)))
 		return -EINVAL;
 	qp->token = req->token;
 	return check_caps(&req->cap);
@@ -130,7 +132,7 @@ static int give_to_engine(struct session *s, const struct qp *qp, const struct u
 	struct cmd cmd = {
 		.op = ENGINE_QP_ADD,
 		.qp_add = { .qpn = qp->qpn, .type = req->type, .pd = qp->pd->number,
-			    .send_cqn = qp->send_cq->cqn, .recv_cqn = qp->recv_cq->cqn,
+			    .send_cqn = qp->send_cq->cqn, .recv_cqn = qp->recv_cq ? qp->recv_cq->cqn : 0,
 			    .srqn = qp->srq ? qp->srq->srqn : 0,
 			    .owner = s->id, .slot = qp->slot, .sq_sig_all = req->sq_sig_all != 0,
 			    .token = qp->token, .cap = rep->cap, .sq_depth = rep->sq_depth,
@@ -153,13 +155,20 @@ static void del_from_engine(struct session *s, const struct qp *qp, uint32_t *ev
 	*events = rep.events_sent;
 }
 
+/* What a QP uses cannot go before it. */
+static void count_users(const struct qp *qp, int n)
+{
+	qp->pd->refs += (uint32_t)n;
+	qp->send_cq->refs += (uint32_t)n;
+	if (qp->recv_cq)
+		qp->recv_cq->refs += (uint32_t)n;
+	if (qp->srq)
+		qp->srq->refs += (uint32_t)n;
+}
+
 static void publish(struct session *s, struct qp *qp, struct uroce_create_qp_rep *rep)
 {
-	qp->pd->refs++;
-	qp->send_cq->refs++;
-	qp->recv_cq->refs++;
-	if (qp->srq)
-		qp->srq->refs++;
+	count_users(qp, 1);
 	s->dev->n_qp++;
 	__atomic_store_n(&s->qpn_of_slot[qp->slot], qp->qpn, __ATOMIC_RELAXED);
 	rep->qpn = qp->qpn;
@@ -170,17 +179,21 @@ static void publish(struct session *s, struct qp *qp, struct uroce_create_qp_rep
 int request_create_qp(struct session *s, const void *body, struct reply *r)
 {
 	const struct uroce_create_qp *req = body;
-	struct uroce_create_qp_rep *rep = reply_body(r, sizeof(*rep));
-	struct qp *qp = calloc(1, sizeof(*qp));
+	struct uroce_create_qp_rep *rep;
+	struct qp *qp;
 	uint32_t unused;
 	int err;
 
+	if (req->type == UROCE_QPT_XRC_RECV)
+		return xrc_target_create(s, req, r);
+	rep = reply_body(r, sizeof(*rep));
+	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return -ENOMEM;
 	err = check_request(s, req, qp);
 	if (err)
 		goto free_qp;
-	lay_out(&req->cap, !qp->srq, rep);
+	lay_out(&req->cap, qp->recv_cq && !qp->srq, rep);
 	err = alloc_memory(s, qp, rep);
 	if (err)
 		goto free_qp;
@@ -252,14 +265,14 @@ int request_query_qp(struct session *s, const void *body, struct reply *r)
 
 void qp_free(struct session *s, struct qp *qp)
 {
+	if (qp->xrcd) {
+		xrc_target_free(s, qp);
+		return;
+	}
 	mcast_free(qp);
 	give_numbers(s, qp);
 	free_memory(s, qp);
-	qp->pd->refs--;
-	qp->send_cq->refs--;
-	qp->recv_cq->refs--;
-	if (qp->srq)
-		qp->srq->refs--;
+	count_users(qp, -1);
 	s->dev->n_qp--;
 	free(qp);
 }
@@ -272,6 +285,8 @@ int request_destroy_qp(struct session *s, const void *body, struct reply *r)
 
 	if (!qp)
 		return -EINVAL;
+	if (qp->xrcd)
+		return xrc_target_destroy(s, h->handle, rep);
 	if (qp->groups)
 		return -EBUSY; /* as Linux does: it has to be detached first */
 	handles_del(&s->qps, h->handle);

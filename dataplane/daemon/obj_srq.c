@@ -11,6 +11,7 @@
 #include "dataplane/daemon/objects.h"
 
 #define SLOTS_OFF   ((uint32_t)sizeof(struct uroce_ring))
+#define SRQ_XRC     1u /* type of CREATE_SRQ */
 #define SHARED_SIZE 64u /* what engine.h asks for */
 
 static struct uroce_ring *ring_of(const struct shm *shm)
@@ -20,7 +21,7 @@ static struct uroce_ring *ring_of(const struct shm *shm)
 
 static int fill(struct session *s, struct srq *srq, const struct uroce_create_srq *req)
 {
-	if (req->type)
+	if (req->type > SRQ_XRC)
 		return -EOPNOTSUPP;
 	if (!req->max_wr || req->max_wr > UROCE_MAX_QP_WR || req->max_sge > UROCE_MAX_SGE ||
 	    req->limit > req->max_wr)
@@ -31,7 +32,23 @@ static int fill(struct session *s, struct srq *srq, const struct uroce_create_sr
 	srq->max_sge = req->max_sge;
 	srq->stride =
 		(uint32_t)(sizeof(struct uroce_rqe) + req->max_sge * sizeof(struct uroce_sge));
+	if (req->type == SRQ_XRC) {
+		srq->xrcd = handles_get(&s->xrcds, req->xrcd);
+		srq->cq = handles_get(&s->cqs, req->cq);
+		if (!srq->xrcd || !srq->cq)
+			return -EINVAL;
+	}
 	return srq->pd ? 0 : -EINVAL;
+}
+
+/* What an SRQ uses cannot go before it. */
+static void count_users(const struct srq *srq, int n)
+{
+	srq->pd->refs += (uint32_t)n;
+	if (!srq->xrcd)
+		return;
+	srq->xrcd->refs += (uint32_t)n;
+	srq->cq->refs += (uint32_t)n;
 }
 
 static int alloc_memory(struct session *s, struct shm *shm, uint32_t depth, uint32_t stride)
@@ -52,11 +69,15 @@ static void free_memory(struct session *s, struct shm *shm)
 	shm_destroy(shm);
 }
 
-static void del_from_engines(struct session *s, const struct srq *srq)
+/* Returns the events sent for it: all engines count in one place, so the last one to let go knows. */
+static uint32_t del_from_engines(struct session *s, const struct srq *srq)
 {
 	struct cmd cmd = { .op = ENGINE_SRQ_DEL, .key = srq->srqn };
+	struct cmd_reply out = { 0 };
 
-	device_command_all(s->dev, &cmd, NULL);
+	for (unsigned w = 0; w < s->daemon->n_workers; w++)
+		device_command(s->dev, w, &cmd, &out);
+	return out.events_sent;
 }
 
 static int give_to_engines(struct session *s, const struct srq *srq, uint32_t limit)
@@ -68,6 +89,8 @@ static int give_to_engines(struct session *s, const struct srq *srq, uint32_t li
 					.max_sge = srq->max_sge,
 					.depth = srq->depth,
 					.stride = srq->stride,
+					.xrcd = srq->xrcd ? xrcd_number(srq->xrcd) : 0,
+					.cqn = srq->cq ? srq->cq->cqn : 0,
 					.token = srq->token,
 					.ring = ring_of(&srq->shm),
 					.slots = srq->shm.base + SLOTS_OFF,
@@ -124,7 +147,7 @@ int request_create_srq(struct session *s, const void *body, struct reply *r)
 		err = -ENOMEM;
 		goto del_srq;
 	}
-	srq->pd->refs++;
+	count_users(srq, 1);
 	s->dev->n_srq++;
 	describe(srq, handle, rep);
 	reply_give(r, srq->shm.fd);
@@ -248,7 +271,7 @@ void srq_free(struct session *s, struct srq *srq)
 	numbers_give(&s->dev->srqns, srq->srqn);
 	free_memory(s, &srq->shm);
 	free(srq->shared);
-	srq->pd->refs--;
+	count_users(srq, -1);
 	s->dev->n_srq--;
 	free(srq);
 }
@@ -258,19 +281,14 @@ int request_destroy_srq(struct session *s, const void *body, struct reply *r)
 	const struct uroce_handle *h = body;
 	struct uroce_destroy_rep *rep = reply_body(r, sizeof(*rep));
 	struct srq *srq = handles_get(&s->srqs, h->handle);
-	struct cmd_reply out;
-	int err;
 
 	if (!srq)
 		return -EINVAL;
 	if (srq->refs)
 		return -EBUSY;
-	/* No QP takes from it any more, so nothing raises another event. */
-	err = query(s, srq, &out);
-	if (err)
-		return err;
-	rep->events_sent = out.events_sent - (uint32_t)notify_forget(&s->async, srq->token);
-	del_from_engines(s, srq);
+	/* QPs of its XRC domain, whosever they are, may take from it up to here. */
+	rep->events_sent = del_from_engines(s, srq);
+	rep->events_sent -= (uint32_t)notify_forget(&s->async, srq->token);
 	handles_del(&s->srqs, h->handle);
 	srq_free(s, srq);
 	return 0;

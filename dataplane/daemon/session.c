@@ -174,6 +174,8 @@ static void leave_worker(struct worker *w, uint64_t now, void *arg)
 
 	for (cmd.op = ENGINE_QP_DEL; (o = handles_next(&c->s->qps, &pos));) {
 		cmd.key = ((const struct qp *)o)->qpn;
+		if (((const struct qp *)o)->xrcd) /* others may hold it */
+			continue;
 		if (((const struct qp *)o)->worker == c->worker)
 			engine_command(e, now, &cmd, &unused);
 	}
@@ -217,6 +219,8 @@ static void free_objects(struct session *s)
 		srq_free(s, o);
 	for (pos = 0; (o = handles_next(&s->cqs, &pos));)
 		cq_free(s, o);
+	for (pos = 0; (o = handles_next(&s->xrcds, &pos));)
+		xrcd_free(s, o);
 	for (pos = 0; (o = handles_next(&s->mrs, &pos));)
 		mr_free(s, o);
 	for (pos = 0; (o = handles_next(&s->channels, &pos));)
@@ -229,6 +233,7 @@ static void free_objects(struct session *s)
 		pd_drop(s, o);
 	handles_free(&s->qps);
 	handles_free(&s->srqs);
+	handles_free(&s->xrcds);
 	handles_free(&s->cqs);
 	handles_free(&s->mrs);
 	handles_free(&s->channels);
@@ -294,6 +299,7 @@ static void init_handles(struct session *s)
 	handles_init(&s->cqs, SESSION_MAX_CQ);
 	handles_init(&s->qps, SESSION_MAX_QP);
 	handles_init(&s->srqs, SESSION_MAX_SRQ);
+	handles_init(&s->xrcds, SESSION_MAX_XRCD);
 	handles_init(&s->ahs, SESSION_MAX_AH);
 	handles_init(&s->channels, SESSION_MAX_CHANNEL);
 	handles_init(&s->dms, SESSION_MAX_DM);
@@ -359,6 +365,7 @@ free_parts:
 static void close_client(struct session *s)
 {
 	appmem_retire(s->mem);
+	xrc_targets_leave(s);
 	leave_workers(s);
 	free_objects(s);
 	close_async(s);

@@ -94,7 +94,6 @@ START_TEST(unknown_requests_are_not_supported)
 	ck_assert_uint_eq(client_request(&c, 0, NULL, 0), EOPNOTSUPP);
 	ck_assert_uint_eq(client_request(&c, 200, NULL, 0), EOPNOTSUPP);
 	ck_assert_uint_eq(client_request(&c, UINT32_MAX, NULL, 0), EOPNOTSUPP);
-	ck_assert_uint_eq(client_request(&c, UROCE_OP_CREATE_XRCD, NULL, 0), EOPNOTSUPP);
 }
 END_TEST
 
