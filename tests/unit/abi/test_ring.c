@@ -2,6 +2,7 @@
 #include "dataplane/abi/ring.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -150,6 +151,8 @@ static void *spin_produce(void *arg)
 	for (uint32_t i = 0; i < SPIN_COUNT;) {
 		uint32_t room = uroce_ring_room(&spin.ring, i, SPIN_DEPTH);
 
+		if (!room)
+			sched_yield();
 		for (; room && i < SPIN_COUNT; room--, i++) {
 			spin.slot[i % SPIN_DEPTH].a = i;
 			spin.slot[i % SPIN_DEPTH].b = ~(uint64_t)i;
@@ -169,6 +172,8 @@ START_TEST(two_threads_pass_every_entry_once_and_whole)
 		int64_t n = uroce_ring_pending(&spin.ring, own, SPIN_DEPTH);
 
 		ck_assert_int_ge(n, 0);
+		if (!n)
+			sched_yield();
 		for (; n > 0; n--, own++) {
 			ck_assert_uint_eq(spin.slot[own % SPIN_DEPTH].a, own);
 			ck_assert_uint_eq(spin.slot[own % SPIN_DEPTH].b, ~(uint64_t)own);
@@ -219,7 +224,7 @@ START_TEST(a_worker_that_looks_again_before_it_sleeps_misses_no_doorbell)
 		if (!wake_look(&seen)) {
 			/* Asleep: only a kick may wake us; a lost doorbell hangs here (Check's timeout). */
 			while (__atomic_load_n(&wake.kicks, __ATOMIC_ACQUIRE) == kicks)
-				;
+				sched_yield();
 			kicks = __atomic_load_n(&wake.kicks, __ATOMIC_ACQUIRE);
 		}
 		uroce_uar_set_need_wakeup(&wake.uar, 0);
