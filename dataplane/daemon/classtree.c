@@ -138,8 +138,9 @@ static void put_port(struct tree *t, const struct device *dev)
 	struct uroce_port_attr a;
 
 	device_port_attr(dev, &a);
-	PUT(t, "infiniband/%s/ports/1/state", n, "4: ACTIVE");
-	PUT(t, "infiniband/%s/ports/1/phys_state", n, "5: LinkUp");
+	PUT(t, "infiniband/%s/ports/1/state", n, "%s", dev->net.is_up ? "4: ACTIVE" : "1: DOWN");
+	PUT(t, "infiniband/%s/ports/1/phys_state", n, "%s",
+	    dev->net.is_up ? "5: LinkUp" : "3: Disabled");
 	PUT(t, "infiniband/%s/ports/1/link_layer", n, "Ethernet");
 	PUT(t, "infiniband/%s/ports/1/rate", n, "100 Gb/sec (4X EDR)");
 	PUT(t, "infiniband/%s/ports/1/lid", n, "0x0");
@@ -162,10 +163,10 @@ static void put_gids(struct tree *t, const struct device *dev)
 		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gid_attrs/types/%u", dev->name,
 			 i);
 		put(t, path, "RoCE v2");
-		/* No network interface stands behind the embedded switch: there, and empty. */
+		/* Where no network interface stands behind the device: there, and empty. */
 		snprintf(path, sizeof(path), "infiniband/%s/ports/1/gid_attrs/ndevs/%u", dev->name,
 			 i);
-		put(t, path, "%s", "");
+		put(t, path, "%s", gid_table_get(&dev->gids, i) ? dev->net.dev.name : "");
 	}
 }
 

@@ -12,30 +12,16 @@
 #include "dataplane/daemon/worker.h"
 #include "dataplane/host/appmem.h"
 
-void device_mac(unsigned index, uint8_t mac[6])
+static void set_identity(struct device *dev, const struct device_net *net)
 {
-	/* 02: locally administered; "URO". */
-	static const uint8_t prefix[4] = { 0x02, 0x55, 0x52, 0x4f };
-
-	memcpy(mac, prefix, 4);
-	mac[4] = (uint8_t)((index + 1) >> 8);
-	mac[5] = (uint8_t)(index + 1);
-}
-
-static void set_identity(struct device *dev)
-{
-	/* From the block for benchmarks (RFC 2544): collides with no network. */
-	const uint8_t ipv4[4] = { 198, 18, 0, (uint8_t)(dev->index + 1) };
 	uint8_t gid[GID_LEN];
 
-	snprintf(dev->name, sizeof(dev->name), "uroce%u", dev->index);
-	device_mac(dev->index, dev->mac);
-	gid_table_init(&dev->gids, dev->mac);
+	dev->net = *net;
+	memcpy(dev->name, net->name, sizeof(dev->name));
+	memcpy(dev->mac, net->mac, sizeof(dev->mac));
+	dev->gids = net->gids;
 	gid_from_mac(gid, dev->mac);
 	memcpy(dev->guid, gid + 8, sizeof(dev->guid));
-	gid_table_add(&dev->gids, gid);
-	gid_from_ipv4(gid, ipv4);
-	gid_table_add(&dev->gids, gid);
 }
 
 static int make_engine(struct device *dev, unsigned worker)
@@ -70,7 +56,7 @@ static int make_numbers(struct device *dev)
 }
 
 int device_create(struct device **out, struct daemon *d, unsigned index,
-		  struct link_port *const *ports)
+		  const struct device_net *net, struct link_port *const *ports)
 {
 	struct device *dev = calloc(1, sizeof(*dev));
 	int err;
@@ -79,7 +65,7 @@ int device_create(struct device **out, struct daemon *d, unsigned index,
 		return -ENOMEM;
 	dev->daemon = d;
 	dev->index = index;
-	set_identity(dev);
+	set_identity(dev, net);
 	dev->ports = (struct ports){ .ctx = d, .mem_read = appmem_read, .mem_write = appmem_write,
 				     .mem_atomic = appmem_atomic, .cq_notify = event_completion,
 				     .event = event_async };
@@ -91,6 +77,7 @@ int device_create(struct device **out, struct daemon *d, unsigned index,
 					   .max_mcast = DEVICE_MAX_MCAST,
 					   .check_icrc = d->conf.check_icrc,
 					   .seed = d->boot_id + index * UROCE_MAX_WORKERS };
+	dev->conf.ud_mtu = net->path_mtu;
 	dev->arena_size = engine_size(&dev->conf);
 	err = make_numbers(dev);
 	for (unsigned w = 0; !err && w < d->n_workers; w++) {

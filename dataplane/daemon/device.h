@@ -8,6 +8,7 @@
 
 #include "dataplane/abi/abi.h"
 #include "dataplane/abi/ctrl.h"
+#include "dataplane/daemon/device_net.h"
 #include "dataplane/daemon/handles.h"
 #include "dataplane/engine.h"
 #include "dataplane/ports.h"
@@ -28,7 +29,6 @@ struct link_port;
 #define DEVICE_MAX_MCAST_GROUP  64u
 #define DEVICE_MAX_MCAST_MEMBER (DEVICE_MAX_MCAST / DEVICE_MAX_MCAST_GROUP)
 #define DEVICE_RD_ATOMIC 16u
-#define DEVICE_MTU    (4096u + 108u) /* largest IP packet: path MTU 4096 and every header */
 
 struct device {
 	struct daemon *daemon;
@@ -37,6 +37,7 @@ struct device {
 	uint8_t mac[6];
 	uint8_t guid[8]; /* network order */
 	struct gid_table gids;
+	struct device_net net;
 	struct ports ports;
 	struct engine_conf conf;
 	struct engine *engine[UROCE_MAX_WORKERS];
@@ -56,14 +57,12 @@ struct device {
 
 /* ports: one for each worker. 0 or a negative errno. */
 int device_create(struct device **out, struct daemon *d, unsigned index,
-		  struct link_port *const *ports);
+		  const struct device_net *net, struct link_port *const *ports);
 void device_destroy(struct device *dev);
-
-/* The MAC of device `index`, known before the device is: its links need it. */
-void device_mac(unsigned index, uint8_t mac[6]);
 
 void device_attr(const struct device *dev, struct uroce_device_attr *attr);
 void device_port_attr(const struct device *dev, struct uroce_port_attr *attr);
+uint32_t device_mtu_enum(uint32_t path_mtu); /* as enum ibv_mtu */
 
 /*
  * How to reach ah from this device. -EINVAL: an address vector no RoCE port can use; -ENETUNREACH:

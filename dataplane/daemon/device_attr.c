@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the device says of itself, and the addresses it knows. */
-#include <errno.h>
+/* What the device says of itself. */
 #include <string.h>
 
 #include "dataplane/daemon/daemon.h"
 #include "dataplane/daemon/device.h"
-#include "fabric/addr/ah.h"
 
 /* The numbers of libibverbs' enums. */
 #define DEVICE_PORT_ACTIVE_EVENT (1u << 10)
@@ -15,6 +13,8 @@
 #define ATOMIC_HCA               1u
 #define PORT_ACTIVE              4u
 #define MTU_4096                 5u
+#define PORT_DOWN                1u
+#define PHYS_DISABLED            3u
 #define PORT_IP_BASED_GIDS       (1u << 26)
 #define WIDTH_4X                 2u
 #define SPEED_EDR                32u
@@ -60,54 +60,24 @@ void device_attr(const struct device *dev, struct uroce_device_attr *a)
 	a->phys_port_cnt = 1;
 }
 
+/* 256 is 1, 4096 is 5 (enum ibv_mtu). */
+uint32_t device_mtu_enum(uint32_t path_mtu)
+{
+	return (uint32_t)__builtin_ctz(path_mtu) - 7;
+}
+
 void device_port_attr(const struct device *dev, struct uroce_port_attr *a)
 {
-	(void)dev;
 	memset(a, 0, sizeof(*a));
-	a->state = PORT_ACTIVE;
-	a->max_mtu = a->active_mtu = MTU_4096;
+	a->state = dev->net.is_up ? PORT_ACTIVE : PORT_DOWN;
+	a->max_mtu = MTU_4096;
+	a->active_mtu = device_mtu_enum(dev->net.path_mtu);
 	a->gid_tbl_len = GID_TABLE_LEN;
 	a->pkey_tbl_len = 1;
 	a->max_msg_sz = UROCE_MAX_MSG;
 	a->port_cap_flags = PORT_IP_BASED_GIDS;
 	a->active_width = WIDTH_4X;
 	a->active_speed = SPEED_EDR;
-	a->phys_state = PHYS_LINK_UP;
+	a->phys_state = dev->net.is_up ? PHYS_LINK_UP : PHYS_DISABLED;
 	a->link_layer = LINK_LAYER_ETHERNET;
-}
-
-/* The embedded switch knows all its devices, so nobody has to ask for a MAC. */
-static bool find_mac(void *ctx, const uint8_t gid[GID_LEN], uint8_t mac[6])
-{
-	const struct daemon *d = ctx;
-
-	for (unsigned i = 0; i < d->n_devices; i++) {
-		if (gid_table_find(&d->device[i]->gids, gid) < 0)
-			continue;
-		memcpy(mac, d->device[i]->mac, 6);
-		return true;
-	}
-	return false;
-}
-
-int device_resolve(const struct device *dev, const struct uroce_ah_attr *ah, uint32_t local_qpn,
-		   uint32_t remote_qpn, struct net_path *path)
-{
-	struct ah_attr attr = { .flow_label = ah->flow_label, .sgid_index = ah->sgid_index,
-				.tclass = ah->traffic_class, .hop_limit = ah->hop_limit };
-	uint8_t mac[6];
-	int err;
-
-	/* RoCE has no addresses but GIDs. */
-	if (!ah->is_global || ah->port_num != 1)
-		return -EINVAL;
-	memcpy(attr.dgid, ah->dgid, sizeof(attr.dgid));
-	err = ah_resolve(path, &attr, &dev->gids, find_mac, dev->daemon);
-	if (err)
-		return err == -EHOSTUNREACH ? -ENETUNREACH : err;
-	/* A link-local GID tells its MAC, but nobody here may have it. */
-	if (!gid_is_multicast(ah->dgid) && !find_mac(dev->daemon, ah->dgid, mac))
-		return -ENETUNREACH;
-	path->udp_sport = roce_udp_sport(path->flow_label, local_qpn, remote_qpn);
-	return 0;
 }

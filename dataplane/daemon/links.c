@@ -9,13 +9,19 @@
 
 #include "dataplane/daemon/daemon.h"
 #include "dataplane/daemon/device.h"
+#include "dataplane/daemon/log.h"
 #include "dataplane/daemon/worker.h"
 #include "fabric/link/link_fault.h"
 #include "fabric/link/link_switch.h"
+#include "fabric/link/link_udp.h"
+
+#define POOL_FRAMES 2048u
 
 struct links_device {
+	enum device_link kind;
 	uint8_t mac[6];
-	struct link_port *inner[UROCE_MAX_WORKERS]; /* the switch's */
+	struct link_udp *udp;
+	struct link_port *inner[UROCE_MAX_WORKERS]; /* the link's */
 	struct link_port *outer[UROCE_MAX_WORKERS]; /* with faults */
 	struct link_fault *fault;
 };
@@ -23,6 +29,7 @@ struct links_device {
 struct links {
 	struct daemon *d;
 	struct link_switch *sw;
+	struct frame_pool *pool; /* of all links but the switch; made when the first needs it */
 	unsigned n_devices;
 	struct links_device dev[CONFIG_MAX_DEVICES];
 };
@@ -54,32 +61,101 @@ int links_create(struct links **out, struct daemon *d)
 	return 0;
 }
 
+static void close_link(struct links *l, struct links_device *dev)
+{
+	switch (dev->kind) {
+	case LINK_SWITCH:
+		link_switch_del_device(l->sw, dev->mac);
+		break;
+	case LINK_UDP:
+		link_udp_destroy(dev->udp);
+		break;
+	case LINK_PACKET:
+	case LINK_DPDK:
+	case N_DEVICE_LINKS:
+		break;
+	}
+}
+
 void links_destroy(struct links *l)
 {
 	for (unsigned i = 0; i < l->n_devices; i++) {
 		for (unsigned w = 0; w < l->d->n_workers; w++)
 			link_fault_drain(l->dev[i].outer[w]);
 		link_fault_destroy(l->dev[i].fault);
-		link_switch_del_device(l->sw, l->dev[i].mac);
+		close_link(l, &l->dev[i]);
 	}
 	link_switch_destroy(l->sw);
+	if (l->pool)
+		frame_pool_destroy(l->pool);
 	free(l);
 }
 
-int links_add_device(struct links *l, unsigned index, const uint8_t mac[6], uint16_t mtu,
+static int need_pool(struct links *l)
+{
+	if (!l->pool)
+		l->pool = frame_pool_create(POOL_FRAMES, l->d->n_workers);
+	return l->pool ? 0 : -ENOMEM;
+}
+
+static int open_udp(struct links *l, struct links_device *dev, const struct device_net *net)
+{
+	struct link_udp_addr addr[NETDEV_MAX_ADDRS];
+	struct link_udp_conf conf = { .n_workers = l->d->n_workers,
+				      .pool = l->pool,
+				      .pool_size = POOL_FRAMES,
+				      .mtu = (uint16_t)net->ip_mtu,
+				      .addr = addr,
+				      .n_addrs = net->dev.n_addrs,
+				      .wake = wake_worker,
+				      .wake_ctx = l->d };
+
+	memcpy(conf.mac, net->mac, sizeof(conf.mac));
+	for (unsigned i = 0; i < net->dev.n_addrs; i++) {
+		memcpy(addr[i].gid, net->dev.addr[i], GID_LEN);
+		addr[i].scope_id = gid_is_link_local(addr[i].gid) ? net->dev.index : 0;
+	}
+	return link_udp_create(&dev->udp, &conf, dev->inner);
+}
+
+static int open_link(struct links *l, struct links_device *dev, const struct device_net *net)
+{
+	int err;
+
+	dev->kind = net->link;
+	memcpy(dev->mac, net->mac, sizeof(dev->mac));
+	switch (net->link) {
+	case LINK_SWITCH:
+		return link_switch_add_device(l->sw, net->mac, (uint16_t)net->ip_mtu, dev->inner);
+	case LINK_UDP:
+		err = need_pool(l);
+		return err ? err : open_udp(l, dev, net);
+	case LINK_PACKET:
+	case LINK_DPDK:
+	case N_DEVICE_LINKS:
+		break;
+	}
+	return -EOPNOTSUPP;
+}
+
+int links_add_device(struct links *l, unsigned index, const struct device_net *net,
 		     struct link_port **ports)
 {
 	struct links_device *dev = &l->dev[index];
-	int err = link_switch_add_device(l->sw, mac, mtu, dev->inner);
+	int err = open_link(l, dev, net);
 
-	if (err)
+	if (err) {
+		log_error("device %s: the %s link does not open: %s", net->name,
+			  device_link_name[net->link],
+			  err == -EADDRINUSE ? "UDP port 4791 is taken on this address"
+					     : strerror(-err));
 		return err;
+	}
 	dev->fault = link_fault_create(dev->inner, l->d->n_workers, dev->outer);
 	if (!dev->fault) {
-		link_switch_del_device(l->sw, mac);
+		close_link(l, dev);
 		return -ENOMEM;
 	}
-	memcpy(dev->mac, mac, sizeof(dev->mac));
 	memcpy(ports, dev->outer, l->d->n_workers * sizeof(*ports));
 	l->n_devices++;
 	return 0;
@@ -90,7 +166,7 @@ void links_count(const struct links *l, unsigned index, struct metrics_port *out
 	for (unsigned w = 0; w < l->d->n_workers; w++) {
 		struct link_counters c;
 
-		link_switch_counters(l->dev[index].inner[w], &c);
+		l->dev[index].inner[w]->ops->counters(l->dev[index].inner[w], &c);
 		out->tx_packets += c.tx_packets;
 		out->tx_bytes += c.tx_bytes;
 		out->rx_packets += c.rx_packets;

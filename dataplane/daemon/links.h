@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the devices are connected to: the embedded switch, and for each device the faults that
- * `uroce fault` may order on its ports. Control thread, and no worker may run during create,
- * add_device and destroy.
+ * What the devices are connected to: the embedded switch or a link of their own, and for each
+ * device the faults that `uroce fault` may order on its ports. Control thread, and no worker may
+ * run during create, add_device and destroy.
  */
 #pragma once
 
 #include <stdint.h>
 
+#include "dataplane/daemon/device_net.h"
 #include "dataplane/daemon/metrics.h"
 
 struct daemon;
@@ -18,8 +19,8 @@ struct link_port;
 int links_create(struct links **out, struct daemon *d);
 void links_destroy(struct links *l);
 
-/* Ports for device `index`, one for each worker. 0 or a negative errno. */
-int links_add_device(struct links *l, unsigned index, const uint8_t mac[6], uint16_t mtu,
+/* Ports for device `index`, one for each worker. 0 or a negative errno, logged. */
+int links_add_device(struct links *l, unsigned index, const struct device_net *net,
 		     struct link_port **ports);
 
 void links_count(const struct links *l, unsigned index, struct metrics_port *out);

@@ -83,13 +83,13 @@ static int make_workers(struct daemon *d)
 static int make_device(struct daemon *d, unsigned index)
 {
 	struct link_port *ports[UROCE_MAX_WORKERS];
-	uint8_t mac[6];
-	int err;
+	struct device_net net;
+	int err = device_net_make(&net, &d->conf.device[index], index);
 
-	device_mac(index, mac);
-	err = links_add_device(the_links, index, mac, DEVICE_MTU, ports);
 	if (!err)
-		err = device_create(&d->device[index], d, index, ports);
+		err = links_add_device(the_links, index, &net, ports);
+	if (!err)
+		err = device_create(&d->device[index], d, index, &net, ports);
 	if (err)
 		return err;
 	d->n_devices++;

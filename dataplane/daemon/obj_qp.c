@@ -9,6 +9,7 @@
 
 /* Bits of enum ibv_qp_attr_mask. */
 #define QP_AV       (1u << 7)
+#define QP_PATH_MTU (1u << 8)
 #define QP_DEST_QPN (1u << 20)
 
 static uint32_t align(uint32_t n, uint32_t to)
@@ -235,6 +236,10 @@ int request_modify_qp(struct session *s, const void *body, struct reply *r)
 		return -EINVAL;
 	cmd.qp_modify = (struct cmd_qp_modify){ .qpn = qp->qpn, .mask = req->mask, .attr = req->attr };
 	dest_qpn = req->mask & QP_DEST_QPN ? req->attr.dest_qp_num : qp->dest_qpn;
+	/* As Linux: no larger packets than the port can carry now. */
+	if ((req->mask & QP_PATH_MTU) &&
+	    req->attr.path_mtu > device_mtu_enum(s->dev->net.path_mtu))
+		return -EINVAL;
 	if (req->mask & QP_AV) {
 		err = device_resolve(s->dev, &req->attr.ah, qp->qpn, dest_qpn, &cmd.qp_modify.path);
 		if (err)

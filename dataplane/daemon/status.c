@@ -85,8 +85,10 @@ static json_t *devices_json(const struct daemon *d)
 			 g[2], g[3], g[4], g[5], g[6], g[7]);
 		json_array_append_new(list,
 				      json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:o, s:o}", "name",
-						dev->name, "node_guid", guid, "state", "ACTIVE",
-						"mac", mac, "mtu", 4096, "link", "switch", "gids",
+						dev->name, "node_guid", guid, "state",
+						dev->net.is_up ? "ACTIVE" : "DOWN", "mac", mac,
+						"mtu", (int)dev->net.path_mtu, "link",
+						device_link_name[dev->net.link], "gids",
 						gids_json(dev), "counters", counters_json(dev)));
 	}
 	return list;

@@ -50,6 +50,11 @@ bool gid_is_multicast(const uint8_t gid[GID_LEN])
 	return gid_is_ipv4(gid) ? (gid[12] & 0xf0) == 0xe0 : gid[0] == 0xff;
 }
 
+bool gid_is_link_local(const uint8_t gid[GID_LEN])
+{
+	return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+}
+
 void gid_table_init(struct gid_table *t, const uint8_t mac[6])
 {
 	memset(t, 0, sizeof(*t));

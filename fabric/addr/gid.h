@@ -19,6 +19,7 @@ void gid_from_ipv4(uint8_t gid[GID_LEN], const uint8_t addr[4]);
 bool gid_is_zero(const uint8_t gid[GID_LEN]);
 bool gid_is_ipv4(const uint8_t gid[GID_LEN]);
 bool gid_is_multicast(const uint8_t gid[GID_LEN]); /* of either family */
+bool gid_is_link_local(const uint8_t gid[GID_LEN]); /* fe80::/10 */
 
 /* The MAC inside a link-local GID made by gid_from_mac; false: it is none. */
 bool gid_mac(const uint8_t gid[GID_LEN], uint8_t mac[6]);

@@ -268,6 +268,13 @@ static int port_wait_fd(const struct link_port *p)
 	return fp->inner->ops->wait_fd(fp->inner);
 }
 
+static void port_counters(const struct link_port *p, struct link_counters *out)
+{
+	const struct fault_port *fp = to_fault_port(p);
+
+	fp->inner->ops->counters(fp->inner, out);
+}
+
 static const struct link_ops fault_ops = {
 	.alloc = port_alloc,
 	.free = port_free,
@@ -276,6 +283,7 @@ static const struct link_ops fault_ops = {
 	.rx = port_rx,
 	.deadline = port_deadline,
 	.wait_fd = port_wait_fd,
+	.counters = port_counters,
 };
 
 struct link_fault *link_fault_create(struct link_port *const *inner, unsigned n_ports,

@@ -75,9 +75,9 @@ def free_port():
         return s.getsockname()[1]
 
 
-def is_listening(port):
-    """Whether some socket of this network namespace listens on the TCP port."""
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+def is_listening(port, pid="self"):
+    """Whether some socket in that process's network namespace listens on the TCP port."""
+    for table in (f"/proc/{pid}/net/tcp", f"/proc/{pid}/net/tcp6"):
         try:
             with open(table, encoding="ascii") as f:
                 for line in f:
@@ -89,10 +89,15 @@ def is_listening(port):
     return False
 
 
+def into(netns):
+    """What to put before a command that shall run in that network namespace."""
+    return ["nsenter", f"--net={netns}"] if netns else []
+
+
 class Program:
     """A started program whose output goes to a file; never outlives its test."""
 
-    def __init__(self, argv, env=None, user=None, name=None):
+    def __init__(self, argv, env=None, user=None, name=None, netns=None):
         self.argv, self.name = argv, name or os.path.basename(argv[0])
         self.file = tempfile.TemporaryFile(mode="w+b")
         full_env = dict(os.environ)
@@ -100,6 +105,7 @@ class Program:
         if user is not None:
             argv = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups",
                     "--inh-caps=-all", "--bounding-set=-all", *argv]
+        argv = into(netns) + argv
         self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self.file,
                                      stderr=subprocess.STDOUT, env=full_env, cwd="/",
                                      start_new_session=True)
@@ -142,10 +148,13 @@ class Result:
 
 
 class Daemon:
-    """A uroced of our own in a temporary run directory; with a user, all of it is that user's."""
+    """A uroced of our own in a temporary run directory; with a user, all of it is that user's.
 
-    def __init__(self, *options, user=None):
-        self.user, self.options = user, list(options)
+    netns: the file of a network namespace, in which it and the programs it is given run.
+    """
+
+    def __init__(self, *options, user=None, netns=None):
+        self.user, self.options, self.netns = user, list(options), netns
         self.top = tempfile.mkdtemp(prefix="uroce-e2e-")
         self.run_dir = os.path.join(self.top, "run")
         self.bin = BUILD
@@ -190,6 +199,7 @@ class Daemon:
         if self.user is not None:
             argv = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups",
                     "--inh-caps=-all", "--bounding-set=-all", *argv]
+        argv = into(self.netns) + argv
         self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self.log,
                                      stderr=subprocess.STDOUT, pass_fds=(theirs,), cwd="/",
                                      preexec_fn=pre, start_new_session=True)
@@ -237,7 +247,7 @@ class Daemon:
         run = [self.uroce, "run"] + (["-d", device] if device else []) + ["--"]
         return Program((run if under_run else []) + [str(a) for a in argv],
                        env={**self.env(), **(env or {})},
-                       user=self.user if user is None else user)
+                       user=self.user if user is None else user, netns=self.netns)
 
     def run(self, *argv, deadline=DEADLINE, expect=0, **more):
         """Runs it to its end; its exit code must be as expected (None: any)."""
@@ -250,15 +260,16 @@ class Daemon:
         """Runs `uroce ...` itself."""
         return self.run(self.uroce, *argv, under_run=False, expect=expect, deadline=deadline)
 
-    def pair(self, server, client, port, deadline=DEADLINE):
-        """Runs a server and, once it listens on port, its client. Both must end with 0."""
+    def pair(self, server, client, port, deadline=DEADLINE, client_daemon=None):
+        """Runs a server and, once it listens on port, its client, at client_daemon if it is
+        another one. Both must end with 0."""
         s = self.start(*server)
         c = None
         try:
             wait_for(f"{' '.join(map(str, server))} listens",
-                     lambda: is_listening(port) or not s.is_alive(), 20)
+                     lambda: is_listening(port, s.pid) or not s.is_alive(), 20)
             if s.is_alive():
-                c = self.start(*client)
+                c = (client_daemon or self).start(*client)
             end = time.monotonic() + deadline
             code_c = c.wait(deadline) if c else 0
             code_s = s.wait(max(1.0, min(10.0, end - time.monotonic())) if code_c == 0 else 2)

@@ -6,6 +6,9 @@ import sys
 
 from harness import NOBODY, Daemon, os
 
+# Addresses of 127/8 that nobody else is likely to have a daemon on.
+UDP = ["--device", "link=udp,addr=127.91.0.1", "--device", "link=udp,addr=127.91.0.2"]
+
 RUNS = [
     ("verbs_data", {}),
     ("verbs_order", {}),
@@ -22,6 +25,9 @@ RUNS = [
     ("verbs_data", {"user": NOBODY, "title": ", as nobody"}),
     ("verbs_memory", {"user": NOBODY, "title": ", as nobody"}),
     ("verbs_share", {"user": NOBODY, "title": ", as nobody"}),
+    ("verbs_data", {"options": UDP, "title": ", over udp"}),
+    ("verbs_order", {"options": UDP, "title": ", over udp"}),
+    ("verbs_errors", {"options": UDP, "title": ", over udp"}),
 ]
 
 LINE = re.compile(r"^(ok|not ok) \d+ - (.*)$")

@@ -35,7 +35,13 @@ void rig_setup(void)
 		ck_assert_int_eq(err, 0);
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		ck_assert_int_eq(device_create(&rig.device[i], &rig, i, ports), 0);
+		struct config_device conf = { .link = LINK_SWITCH };
+		struct config_error e;
+		struct device_net net;
+
+		ck_assert_int_eq(config_device_check(&conf, i, &e), 0);
+		ck_assert_int_eq(device_net_make(&net, &conf, i), 0);
+		ck_assert_int_eq(device_create(&rig.device[i], &rig, i, &net, ports), 0);
 		rig.n_devices++;
 	}
 }

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/daemon/config_device.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/addr/gid.h"
+
+#define MTU_MIN 576u /* every IPv4 path has it: path MTU 256 fits */
+#define MTU_MAX 65535u
+
+const char *const device_link_name[N_DEVICE_LINKS] = {
+	[LINK_SWITCH] = "switch",
+	[LINK_UDP] = "udp",
+	[LINK_PACKET] = "packet",
+	[LINK_DPDK] = "dpdk",
+};
+
+int config_fail(struct config_error *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+/* Names stand in paths and in shells. */
+static bool is_name(const char *s)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static const char others[] = "0123456789_-";
+
+	if (!*s || !strchr(letters, *s))
+		return false;
+	for (; *s; s++)
+		if (!strchr(letters, *s) && !strchr(others, *s))
+			return false;
+	return true;
+}
+
+static int set_link(struct config_device *c, const char *value, struct config_error *e)
+{
+	for (unsigned i = 0; i < N_DEVICE_LINKS; i++) {
+		if (strcmp(value, device_link_name[i]))
+			continue;
+		c->link = (enum device_link)i;
+		return 0;
+	}
+	return config_fail(e, "link '%s' is not switch, udp, packet or dpdk", value);
+}
+
+static int set_mtu(struct config_device *c, const char *value, struct config_error *e)
+{
+	char *end;
+	unsigned long v = strtoul(value, &end, 10);
+
+	if (*end || end == value || *value == '-' || v < MTU_MIN || v > MTU_MAX)
+		return config_fail(e, "mtu '%s' is not a number from %u to %u", value, MTU_MIN,
+				   MTU_MAX);
+	c->mtu = (uint32_t)v;
+	return 0;
+}
+
+static int set_text(char *to, size_t size, const char *key, const char *value,
+		    struct config_error *e)
+{
+	if (!*value || strlen(value) >= size)
+		return config_fail(e, "%s '%s' is %s", key, value, *value ? "too long" : "empty");
+	strcpy(to, value);
+	return 0;
+}
+
+int config_device_set(struct config_device *c, const char *key, const char *value,
+		      struct config_error *e)
+{
+	uint8_t gid[GID_LEN];
+
+	if (!strcmp(key, "link"))
+		return set_link(c, value, e);
+	if (!strcmp(key, "mtu"))
+		return set_mtu(c, value, e);
+	if (!strcmp(key, "interface"))
+		return set_text(c->interface, sizeof(c->interface), key, value, e);
+	if (!strcmp(key, "devargs"))
+		return set_text(c->devargs, sizeof(c->devargs), key, value, e);
+	if (!strcmp(key, "name")) {
+		if (!is_name(value))
+			return config_fail(e, "name '%s': letters, digits, _ and -, a letter first",
+					   value);
+		return set_text(c->name, sizeof(c->name), key, value, e);
+	}
+	if (!strcmp(key, "addr")) {
+		if (gid_parse(value, gid) || gid_is_zero(gid) || gid_is_multicast(gid))
+			return config_fail(e, "addr '%s' is no address of a host", value);
+		return set_text(c->addr, sizeof(c->addr), key, value, e);
+	}
+	return config_fail(e, "'%s' is none of name, link, addr, interface, mtu, devargs", key);
+}
+
+int config_device_parse(struct config_device *c, const char *text, struct config_error *e)
+{
+	char copy[1024], *rest = copy;
+	int err = 0;
+
+	if (strlen(text) >= sizeof(copy))
+		return config_fail(e, "too long");
+	strcpy(copy, text);
+	memset(c, 0, sizeof(*c));
+	while (!err && rest) {
+		char *key = rest, *value = strchr(rest, '=');
+
+		rest = value && !strncmp(key, "devargs=", 8) ? NULL : strchr(key, ',');
+		if (rest)
+			*rest++ = 0;
+		if (!value || (rest && value > rest))
+			return config_fail(e, "'%s' is not KEY=VALUE", key);
+		*value++ = 0;
+		err = config_device_set(c, key, value, e);
+	}
+	return err;
+}
+
+int config_device_check(struct config_device *c, unsigned index, struct config_error *e)
+{
+	const char *link = device_link_name[c->link];
+
+	if (!*c->name)
+		snprintf(c->name, sizeof(c->name), "uroce%u", index);
+	if (*c->addr && c->link != LINK_UDP)
+		return config_fail(e, "%s: a %s link has no addr", c->name, link);
+	if (*c->interface && c->link != LINK_UDP && c->link != LINK_PACKET)
+		return config_fail(e, "%s: a %s link has no interface", c->name, link);
+	if (*c->devargs && c->link != LINK_DPDK)
+		return config_fail(e, "%s: a %s link has no devargs", c->name, link);
+	switch (c->link) {
+	case LINK_SWITCH:
+		return 0;
+	case LINK_UDP:
+		if (!*c->addr == !*c->interface)
+			return config_fail(e, "%s: a udp link needs either addr or interface",
+					   c->name);
+		return 0;
+	case LINK_PACKET:
+		return *c->interface ? 0
+				     : config_fail(e, "%s: a packet link needs an interface",
+						   c->name);
+	case LINK_DPDK:
+		return *c->devargs ? 0 : config_fail(e, "%s: a dpdk link needs devargs", c->name);
+	case N_DEVICE_LINKS:
+		break;
+	}
+	return -EINVAL;
+}

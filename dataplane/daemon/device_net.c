@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/daemon/device_net.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "dataplane/daemon/log.h"
+
+/* All headers a packet may have, as Linux counts them: IPv6, UDP, BTH, XRCETH, AtomicETH, ICRC. */
+#define HEADERS    96u
+#define SWITCH_MTU (4096u + 108u)
+
+uint32_t device_path_mtu(uint32_t ip_mtu)
+{
+	for (uint32_t mtu = 4096; mtu >= 256; mtu /= 2)
+		if (ip_mtu >= mtu + HEADERS)
+			return mtu;
+	return 0;
+}
+
+/* 02: locally administered. */
+static void mac_from_index(unsigned index, uint8_t mac[6])
+{
+	static const uint8_t prefix[4] = { 0x02, 0x55, 0x52, 0x4f }; /* "URO" */
+
+	memcpy(mac, prefix, sizeof(prefix));
+	mac[4] = (uint8_t)((index + 1) >> 8);
+	mac[5] = (uint8_t)(index + 1);
+}
+
+/* Another one for each address: several devices, also of several daemons, may share an interface.
+ */
+static void mac_from_address(const uint8_t gid[GID_LEN], uint8_t mac[6])
+{
+	mac[0] = 0x02;
+	mac[1] = 0x55;
+	memcpy(mac + 2, gid + 12, 4);
+}
+
+/* GID 0 is made of the MAC; then the addresses of the interface. */
+static void fill_gids(struct device_net *n)
+{
+	uint8_t gid[GID_LEN];
+
+	gid_table_init(&n->gids, n->mac);
+	gid_from_mac(gid, n->mac);
+	gid_table_add(&n->gids, gid);
+	for (unsigned i = 0; i < n->dev.n_addrs; i++) {
+		int at;
+
+		gid_table_add(&n->gids, n->dev.addr[i]);
+		at = gid_table_find(&n->gids, n->dev.addr[i]);
+		if (at >= 0)
+			n->kernel_gids |= 1u << at;
+	}
+}
+
+static void make_switch(struct device_net *n, unsigned index)
+{
+	/* From the block for benchmarks (RFC 2544): collides with no network. */
+	const uint8_t ipv4[4] = { 198, 18, 0, (uint8_t)(index + 1) };
+	uint8_t gid[GID_LEN];
+
+	mac_from_index(index, n->mac);
+	fill_gids(n);
+	gid_from_ipv4(gid, ipv4);
+	gid_table_add(&n->gids, gid);
+	n->ip_mtu = SWITCH_MTU;
+	n->is_up = true;
+}
+
+static int read_interface(struct device_net *n, const struct config_device *c)
+{
+	uint8_t gid[GID_LEN];
+	int err;
+
+	if (*c->addr)
+		err = gid_parse(c->addr, gid) ? -EINVAL : netdev_read_addr(&n->dev, gid);
+	else
+		err = netdev_read(&n->dev, c->interface);
+	if (err) {
+		log_error("device %s: %s: %s", c->name, *c->addr ? c->addr : c->interface,
+			  strerror(-err));
+		return err;
+	}
+	n->ip_mtu = n->dev.mtu;
+	n->is_up = n->dev.is_up;
+	return 0;
+}
+
+static int make_udp(struct device_net *n, const struct config_device *c)
+{
+	static const uint8_t none[6];
+	int err = read_interface(n, c);
+
+	if (err)
+		return err;
+	if (!n->dev.n_addrs) {
+		log_error("device %s: interface %s has no address", c->name, c->interface);
+		return -EADDRNOTAVAIL;
+	}
+	memcpy(n->mac, n->dev.mac, sizeof(n->mac));
+	if (*c->addr || !memcmp(n->mac, none, sizeof(none)))
+		mac_from_address(n->dev.addr[0], n->mac);
+	fill_gids(n);
+	return 0;
+}
+
+int device_net_make(struct device_net *n, const struct config_device *c, unsigned index)
+{
+	int err = 0;
+
+	memset(n, 0, sizeof(*n));
+	memcpy(n->name, c->name, sizeof(n->name));
+	n->link = c->link;
+	switch (c->link) {
+	case LINK_SWITCH:
+		make_switch(n, index);
+		break;
+	case LINK_UDP:
+		err = make_udp(n, c);
+		break;
+	case LINK_PACKET:
+	case LINK_DPDK:
+	case N_DEVICE_LINKS:
+		log_error("device %s: this daemon has no %s link", c->name,
+			  device_link_name[c->link]);
+		err = -EOPNOTSUPP;
+		break;
+	}
+	if (err)
+		return err;
+	if (c->mtu && c->mtu < n->ip_mtu)
+		n->ip_mtu = c->mtu;
+	n->path_mtu = device_path_mtu(n->ip_mtu);
+	if (!n->path_mtu) {
+		log_error("device %s: MTU %u is too small", c->name, n->ip_mtu);
+		return -EMSGSIZE;
+	}
+	return 0;
+}

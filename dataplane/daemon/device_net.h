@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who a device is on its network: made from what the user said and what the kernel says. */
+#pragma once
+
+#include "dataplane/daemon/config_device.h"
+#include "dataplane/daemon/netdev.h"
+#include "fabric/addr/gid.h"
+
+struct device_net {
+	char name[UROCE_DEV_NAME_MAX];
+	enum device_link link;
+	uint8_t mac[6];
+	struct gid_table gids;
+	uint32_t kernel_gids; /* bit i: the kernel's interface has GID i as an address */
+	uint32_t ip_mtu;      /* largest IP packet */
+	uint32_t path_mtu;    /* of RoCE, what fits into it: 256 to 4096 */
+	bool is_up;
+	struct netdev dev; /* index 0: none stands behind the device */
+};
+
+/* 0 or a negative errno, logged. index: the device's, for what nobody else decides. */
+int device_net_make(struct device_net *n, const struct config_device *c, unsigned index);
+
+/* The path MTU of RoCE for IP packets of this size; 0: not even the smallest fits. */
+uint32_t device_path_mtu(uint32_t ip_mtu);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/daemon/device_net.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "dataplane/daemon/log.h"
+#include "tests/support/ck_main.h"
+#include "tests/support/netns.h"
+
+static bool has_netns;
+
+static void enter(void)
+{
+	log_set_level(LOG_LEVEL_ERROR);
+	if (!freopen("/dev/null", "w", stderr)) /* refusals are logged */
+		abort();
+	has_netns =
+		netns_enter() &&
+		!system("ip link add u0 mtu 4200 address 02:00:00:00:00:aa type veth peer u1 && "
+			"ip link set u0 up && ip link set u1 up && "
+			"ip addr add 192.0.2.1/24 dev u0 && ip addr add 192.0.2.2/24 dev u0 && "
+			"ip -6 addr add fd91::1/64 dev u0 nodad && "
+			"ip -6 addr flush dev u0 scope link && "
+			"ip -6 addr add fe80::ff:fe00:aa/64 dev u0 nodad");
+}
+
+static int make(struct device_net *n, const char *text)
+{
+	struct config_device c;
+	struct config_error e;
+
+	ck_assert_int_eq(config_device_parse(&c, text, &e), 0);
+	ck_assert_int_eq(config_device_check(&c, 0, &e), 0);
+	return device_net_make(n, &c, 5);
+}
+
+static void assert_gid(const struct device_net *n, unsigned i, const char *text, bool in_kernel)
+{
+	uint8_t gid[GID_LEN];
+
+	ck_assert_int_eq(gid_parse(text, gid), 0);
+	ck_assert_ptr_nonnull(gid_table_get(&n->gids, i));
+	ck_assert_mem_eq(gid_table_get(&n->gids, i), gid, GID_LEN);
+	ck_assert_int_eq(n->kernel_gids >> i & 1, in_kernel);
+}
+
+START_TEST(a_device_on_the_switch_needs_no_kernel)
+{
+	struct device_net n;
+
+	ck_assert_int_eq(make(&n, "link=switch"), 0);
+	assert_gid(&n, 0, "fe80::55:52ff:fe4f:6", false);
+	assert_gid(&n, 1, "198.18.0.6", false);
+	ck_assert_ptr_null(gid_table_get(&n.gids, 2));
+	ck_assert_uint_eq(n.path_mtu, 4096);
+	ck_assert(n.is_up);
+	ck_assert_str_eq(n.dev.name, "");
+	ck_assert_int_eq(make(&n, "link=switch,mtu=1500"), 0);
+	ck_assert_uint_eq(n.path_mtu, 1024);
+}
+END_TEST
+
+START_TEST(a_device_on_an_interface_has_its_addresses_ipv4_first)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 0xaa };
+	struct device_net n;
+
+	if (!has_netns)
+		return;
+	ck_assert_int_eq(make(&n, "link=udp,interface=u0"), 0);
+	ck_assert_mem_eq(n.mac, mac, 6);
+	assert_gid(&n, 0, "fe80::ff:fe00:aa", true);
+	assert_gid(&n, 1, "192.0.2.1", true);
+	assert_gid(&n, 2, "192.0.2.2", true);
+	assert_gid(&n, 3, "fd91::1", true);
+	ck_assert_ptr_null(gid_table_get(&n.gids, 4));
+	ck_assert_str_eq(n.dev.name, "u0");
+	ck_assert_uint_eq(n.ip_mtu, 4200);
+	ck_assert_uint_eq(n.path_mtu, 4096);
+	ck_assert(n.is_up);
+}
+END_TEST
+
+START_TEST(a_device_on_one_address_has_that_one_and_a_mac_of_its_own)
+{
+	struct device_net a, b;
+
+	if (!has_netns)
+		return;
+	ck_assert_int_eq(make(&a, "link=udp,addr=192.0.2.2"), 0);
+	assert_gid(&a, 0, "fe80::55:c0ff:fe00:202", false);
+	assert_gid(&a, 1, "192.0.2.2", true);
+	ck_assert_ptr_null(gid_table_get(&a.gids, 2));
+	ck_assert_str_eq(a.dev.name, "u0");
+	ck_assert_int_eq(make(&b, "link=udp,addr=192.0.2.1"), 0);
+	ck_assert_mem_ne(a.mac, b.mac, 6);
+}
+END_TEST
+
+START_TEST(every_address_of_127_is_on_lo)
+{
+	struct device_net n;
+
+	if (!has_netns)
+		return;
+	ck_assert_int_eq(make(&n, "link=udp,addr=127.9.8.7"), 0);
+	ck_assert_str_eq(n.dev.name, "lo");
+	ck_assert_uint_eq(n.path_mtu, 4096);
+}
+END_TEST
+
+START_TEST(what_the_kernel_does_not_have_is_refused)
+{
+	struct device_net n;
+
+	if (!has_netns)
+		return;
+	ck_assert_int_eq(make(&n, "link=udp,addr=192.0.2.9"), -EADDRNOTAVAIL);
+	ck_assert_int_eq(make(&n, "link=udp,interface=u7"), -ENODEV);
+	ck_assert(!system("ip link set u1 down")); /* takes the link-local address away */
+	ck_assert_int_eq(make(&n, "link=udp,interface=u1"), -EADDRNOTAVAIL);
+}
+END_TEST
+
+START_TEST(an_interface_that_is_down_makes_a_port_that_is_down)
+{
+	struct device_net n;
+
+	if (!has_netns)
+		return;
+	ck_assert(!system("ip link set u1 down"));
+	ck_assert_int_eq(make(&n, "link=udp,addr=192.0.2.1"), 0);
+	ck_assert(!n.is_up);
+}
+END_TEST
+
+Suite *suite_make(void)
+{
+	Suite *s = suite_create("device_net");
+	TCase *tc = tcase_create("device_net");
+
+	tcase_add_checked_fixture(tc, enter, NULL); /* each case in a process, and a namespace */
+	tcase_add_test(tc, a_device_on_the_switch_needs_no_kernel);
+	tcase_add_test(tc, a_device_on_an_interface_has_its_addresses_ipv4_first);
+	tcase_add_test(tc, a_device_on_one_address_has_that_one_and_a_mac_of_its_own);
+	tcase_add_test(tc, every_address_of_127_is_on_lo);
+	tcase_add_test(tc, what_the_kernel_does_not_have_is_refused);
+	tcase_add_test(tc, an_interface_that_is_down_makes_a_port_that_is_down);
+	suite_add_tcase(s, tc);
+	return s;
+}
