@@ -235,7 +235,7 @@ struct fake_qp *fake_qp_new(struct fake_dev *d, const struct fake_qp_conf *conf)
 	cmd = (struct cmd){ .op = ENGINE_QP_ADD,
 			    .qp_add = { .qpn = qp->qpn, .type = qp->conf.type, .pd = qp->conf.pd,
 					.send_cqn = conf->send_cq->cqn, .recv_cqn = conf->recv_cq->cqn,
-					.owner = 1, .slot = qp->slot, .sq_sig_all = conf->sq_sig_all,
+					.srqn = conf->srqn, .owner = 1, .slot = qp->slot, .sq_sig_all = conf->sq_sig_all,
 					.token = (uint64_t)(uintptr_t)qp, .cap = qp->cap,
 					.sq_depth = qp->conf.sq_depth, .rq_depth = qp->conf.rq_depth,
 					.sq_stride = qp->sq_stride, .rq_stride = qp->rq_stride,

@@ -37,6 +37,7 @@ struct fake_qp_conf {
 	uint32_t max_sge;    /* 0: 4 */
 	uint32_t max_inline; /* 0: 256 */
 	uint32_t sq_sig_all;
+	uint32_t srqn;       /* 0: a receive queue of its own */
 	struct fake_cq *send_cq, *recv_cq;
 };
 
