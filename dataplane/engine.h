@@ -75,6 +75,7 @@ enum engine_op {
 	ENGINE_MCAST_DEL,
 	ENGINE_SRQ_RESIZE,
 	ENGINE_SRQ_QUERY,
+	ENGINE_CQ_RESIZE, /* EINVAL: more completions wait than the new ring holds */
 };
 
 struct cmd_mr_add {
@@ -101,6 +102,13 @@ struct cmd_cq_add {
 	struct uroce_ring *ring; /* this worker's sub-ring; the CQEs follow it */
 	uint64_t channel;        /* 0: none */
 	uint64_t token;
+};
+
+/* Completions that the client has not taken move to another ring, under their indices. */
+struct cmd_cq_resize {
+	uint32_t cqn;
+	uint32_t depth;
+	struct uroce_ring *ring;
 };
 
 struct cmd_qp_add {
@@ -183,6 +191,7 @@ struct cmd {
 		struct cmd_mr_add mr_add;
 		struct cmd_mw_add mw_add;
 		struct cmd_cq_add cq_add;
+		struct cmd_cq_resize cq_resize;
 		struct cmd_qp_add qp_add;
 		struct cmd_qp_modify qp_modify;
 		struct cmd_srq_add srq_add;

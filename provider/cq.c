@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct uroce_ring *uroce_cq_sub(const struct uroce_cq *cq, uint32_t i)
 {
@@ -21,6 +22,17 @@ static bool is_sound(const struct uroce_create_cq_rep *r)
 	       r->size >= r->sub_off + r->n_subs * r->sub_stride && r->sub_stride <= r->size;
 }
 
+static void describe(struct uroce_cq *cq, uint8_t *mem, const struct uroce_create_cq_rep *r)
+{
+	cq->mem = mem;
+	cq->mem_size = r->size;
+	cq->depth = r->depth;
+	cq->n_subs = r->n_subs;
+	cq->sub_off = r->sub_off;
+	cq->sub_stride = r->sub_stride;
+	cq->v.cq.cqe = (int)r->depth;
+}
+
 static int request(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t cqe)
 {
 	struct uroce_create_cq req = { .cqe = cqe, .token = (uintptr_t)cq };
@@ -29,6 +41,7 @@ static int request(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t cqe)
 	struct uroce_ctrl_msg m = { .op = UROCE_OP_CREATE_CQ, .body = &req, .len = sizeof(req),
 				    .send_fd = -1, .rep = &rep, .rep_size = sizeof(rep), .fds = &fd,
 				    .max_fds = 1 };
+	uint8_t *mem;
 	int err;
 
 	if (cq->source || cq->wake)
@@ -40,20 +53,15 @@ static int request(struct uroce_context *ctx, struct uroce_cq *cq, uint32_t cqe)
 		uroce_context_destroy(ctx, UROCE_OP_DESTROY_CQ, rep.handle, NULL);
 		return EIO;
 	}
-	cq->mem = uroce_map(fd, rep.size);
-	if (!cq->mem) {
+	mem = uroce_map(fd, rep.size);
+	if (!mem) {
 		err = errno;
 		uroce_context_destroy(ctx, UROCE_OP_DESTROY_CQ, rep.handle, NULL);
 		return err;
 	}
-	cq->mem_size = rep.size;
+	describe(cq, mem, &rep);
 	cq->page = (struct uroce_cq_page *)cq->mem;
-	cq->depth = rep.depth;
-	cq->n_subs = rep.n_subs;
-	cq->sub_off = rep.sub_off;
-	cq->sub_stride = rep.sub_stride;
 	cq->v.cq.handle = rep.handle;
-	cq->v.cq.cqe = (int)(rep.depth < INT32_MAX ? rep.depth : INT32_MAX);
 	return 0;
 }
 
@@ -120,6 +128,75 @@ struct ibv_cq *uroce_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_co
 	return cq ? &cq->v.cq : NULL;
 }
 
+/* The page stays where it was first; of the memory around it only what it needs. */
+static void leave_rings(struct uroce_cq *cq)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (cq->page_size) {
+		uroce_unmap(cq->mem, cq->mem_size);
+		return;
+	}
+	cq->page_size = page < cq->mem_size ? page : cq->mem_size;
+	if (cq->page_size < cq->mem_size)
+		uroce_unmap(cq->mem + cq->page_size, cq->mem_size - cq->page_size);
+}
+
+static int adopt_rings(struct uroce_cq *cq, const struct uroce_create_cq_rep *rep, int fd)
+{
+	uint8_t *mem = uroce_map(fd, rep->size);
+
+	if (!mem)
+		return errno;
+	if (!is_sound(rep) || rep->n_subs != cq->n_subs) {
+		uroce_unmap(mem, rep->size);
+		return EIO;
+	}
+	leave_rings(cq);
+	describe(cq, mem, rep);
+	return 0;
+}
+
+int uroce_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct uroce_context *ctx = to_context(ibcq->context);
+	struct uroce_cq *cq = to_cq(ibcq);
+	struct uroce_resize_cq req = { .handle = ibcq->handle, .cqe = (uint32_t)cqe };
+	struct uroce_create_cq_rep rep;
+	int fd, err;
+	struct uroce_ctrl_msg m = { .op = UROCE_OP_RESIZE_CQ,
+				    .body = &req,
+				    .len = sizeof(req),
+				    .send_fd = -1,
+				    .rep = &rep,
+				    .rep_size = sizeof(rep),
+				    .fds = &fd,
+				    .max_fds = 1 };
+
+	if (cqe < 1 || (uint32_t)cqe > ctx->attr.max_cqe)
+		return EINVAL;
+	uroce_lock(&cq->lock);
+	err = uroce_context_send(ctx, &m);
+	if (!err) {
+		err = m.n_fds == 1 ? adopt_rings(cq, &rep, fd) : EIO;
+		/* The daemon has moved and we cannot follow. */
+		if (err)
+			__atomic_store_n(&cq->page->overrun, 1, __ATOMIC_RELAXED);
+	}
+	uroce_unlock(&cq->lock);
+	return err;
+}
+
+/*
+ * Moderation allows the device to delay events until so many completions or so much time; this one
+ * never does, which is within what was allowed.
+ */
+int uroce_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
+{
+	(void)ibcq;
+	return attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
+}
+
 static void cq_delist(struct uroce_context *ctx, struct uroce_cq *cq)
 {
 	pthread_mutex_lock(&ctx->objects);
@@ -166,6 +243,8 @@ int uroce_destroy_cq(struct ibv_cq *ibcq)
 		await_acks(ctx, cq, sent);
 	uroce_source_put(cq->source);
 	uroce_unmap(cq->mem, cq->mem_size);
+	if (cq->page_size)
+		uroce_unmap((uint8_t *)cq->page, cq->page_size);
 	uroce_lock_fini(&cq->lock);
 	uroce_domain_put(cq->domain);
 	free(cq);

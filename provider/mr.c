@@ -117,6 +117,42 @@ struct ibv_mr *uroce_alloc_null_mr(struct ibv_pd *pd)
 	return &mr->v.ibv_mr;
 }
 
+/* The rest of ibv_mr the library brings up to date. */
+int uroce_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		   int access)
+{
+	int to_be = flags & IBV_REREG_MR_CHANGE_ACCESS ? access : vmr->access;
+	struct uroce_mr *mr = (struct uroce_mr *)vmr;
+	struct uroce_rereg_mr req = {
+		.handle = vmr->ibv_mr.handle,
+		.flags = (uint32_t)flags,
+		.to = { .access = (uint32_t)(to_be & ~ACCESS_OURS),
+			.addr = (uintptr_t)addr,
+			.length = length,
+			.iova = to_be & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr },
+	};
+	struct uroce_reg_mr_rep rep;
+	int err = check_access(to_be);
+
+	if (!err && (flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != vmr->ibv_mr.context))
+		err = EINVAL;
+	if (!err && pd)
+		req.to.pd = pd->handle;
+	if (!err)
+		err = uroce_context_call(to_context(vmr->ibv_mr.context), UROCE_OP_REREG_MR, &req,
+					 sizeof(req), &rep, sizeof(rep));
+	if (err) {
+		errno = err;
+		return err;
+	}
+	vmr->ibv_mr.handle = rep.handle;
+	vmr->ibv_mr.lkey = rep.lkey;
+	vmr->ibv_mr.rkey = rep.rkey;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		mr->iova = req.to.iova;
+	return 0;
+}
+
 int uroce_dereg_mr(struct verbs_mr *vmr)
 {
 	struct uroce_context *ctx = to_context(vmr->ibv_mr.context);

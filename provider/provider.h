@@ -87,6 +87,7 @@ struct uroce_cq {
 	uint8_t *mem;
 	size_t mem_size;
 	struct uroce_cq_page *page;
+	size_t page_size; /* of the mapping that is the page's alone; 0: it is in mem */
 	uint32_t depth, n_subs, sub_off;
 	uint64_t sub_stride;
 	uint32_t next_sub;               /* where the next poll begins */
@@ -224,6 +225,8 @@ int uroce_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr
 struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access);
 struct ibv_mr *uroce_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				 int access); /* of any length, also 0 */
+int uroce_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		   int access);
 int uroce_dereg_mr(struct verbs_mr *mr);
 struct ibv_mr *uroce_alloc_null_mr(struct ibv_pd *pd);
 
@@ -259,6 +262,8 @@ struct ibv_cq_ex *uroce_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init
 /* Attributes have been checked. NULL with errno set. */
 struct uroce_cq *uroce_cq_make(struct uroce_context *ctx, const struct ibv_cq_init_attr_ex *attr,
 			       struct uroce_pd *domain, bool is_single_threaded);
+int uroce_resize_cq(struct ibv_cq *cq, int cqe);
+int uroce_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int uroce_destroy_cq(struct ibv_cq *cq);
 int uroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void uroce_cq_event(struct ibv_cq *cq);
@@ -286,6 +291,11 @@ void uroce_qp_forget_work(struct uroce_qp *qp, bool leave); /* purge; leave: als
 /* wr_ex.c: ibv_wr_* on a QP. 0, or EOPNOTSUPP for operations its type has not. */
 int uroce_wr_ex_check(enum ibv_qp_type type, uint64_t send_ops);
 void uroce_wr_ex_init(struct uroce_qp *qp, uint64_t send_ops);
+
+/* mw.c */
+struct ibv_mw *uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int uroce_dealloc_mw(struct ibv_mw *mw);
+int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /* mcast.c */
 int uroce_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);

@@ -348,7 +348,11 @@ struct uroce_alloc_mw_rep {
  * unbinds a type 1 window). LOCAL_INV: imm the key.
  */
 
-/* RESIZE_CQ: entries not yet polled move along. The reply and its fd replace those of CREATE_CQ. */
+/*
+ * RESIZE_CQ: nothing may be taken from the CQ meanwhile; entries not yet polled move along, under
+ * their indices. The reply and its fd replace those of CREATE_CQ, but struct uroce_cq_page stays
+ * where it was first. EINVAL: more entries wait than would fit.
+ */
 struct uroce_resize_cq {
 	uint32_t handle;
 	uint32_t cqe;

@@ -39,6 +39,15 @@ static inline uint32_t uroce_ring_room(const struct uroce_ring *r, uint32_t prod
 	return used > depth ? 0 : depth - used;
 }
 
+/* Producer: entries the consumer has not freed yet, or -1 for a consumer index that is impossible.
+ */
+static inline int64_t uroce_ring_used(const struct uroce_ring *r, uint32_t prod, uint32_t depth)
+{
+	uint32_t used = prod - __atomic_load_n(&r->cons, __ATOMIC_ACQUIRE);
+
+	return used > depth ? -1 : (int64_t)used;
+}
+
 /* Provider: mark QP slot `slot` as rung. True: the worker sleeps, write to its eventfd. */
 static inline int uroce_uar_ring(struct uroce_uar_worker *u, uint32_t slot)
 {

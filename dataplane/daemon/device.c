@@ -115,27 +115,44 @@ struct device *daemon_device(const struct daemon *d, const char *name)
 struct engine_call {
 	struct engine *engine;
 	const struct cmd *cmd;
-	struct cmd_reply *reply;
+	unsigned n;
+	struct cmd_reply *reply; /* of the last */
 	int err;
 };
 
-static void run_command(struct worker *w, uint64_t now, void *arg)
+static void run_commands(struct worker *w, uint64_t now, void *arg)
 {
 	struct engine_call *c = arg;
 
 	(void)w;
-	c->err = engine_command(c->engine, now, c->cmd, c->reply);
+	for (unsigned i = 0; i < c->n && !c->err; i++)
+		c->err = engine_command(c->engine, now, &c->cmd[i], c->reply);
+}
+
+static int run_turn(struct device *dev, unsigned worker, const struct cmd *cmd, unsigned n,
+		    struct cmd_reply *reply)
+{
+	struct cmd_reply unused;
+	struct engine_call c = { dev->engine[worker], cmd, n, reply ? reply : &unused, 0 };
+
+	memset(c.reply, 0, sizeof(*c.reply));
+	worker_call(dev->daemon->worker[worker], run_commands, &c);
+	return c.err;
 }
 
 int device_command(struct device *dev, unsigned worker, const struct cmd *cmd,
 		   struct cmd_reply *reply)
 {
-	struct cmd_reply unused;
-	struct engine_call c = { dev->engine[worker], cmd, reply ? reply : &unused, 0 };
+	return run_turn(dev, worker, cmd, 1, reply);
+}
 
-	memset(c.reply, 0, sizeof(*c.reply));
-	worker_call(dev->daemon->worker[worker], run_command, &c);
-	return c.err;
+int device_turn_all(struct device *dev, const struct cmd *cmd, unsigned n)
+{
+	int err = 0;
+
+	for (unsigned w = 0; !err && w < dev->daemon->n_workers; w++)
+		err = run_turn(dev, w, cmd, n, NULL);
+	return err;
 }
 
 int device_command_all(struct device *dev, const struct cmd *cmd, struct cmd_reply *reply)

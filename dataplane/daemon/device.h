@@ -52,7 +52,7 @@ struct device {
 	uint32_t last_pd;
 	struct xrc_domain *xrc_domains;
 	uint32_t last_xrcd;
-	uint32_t n_qp, n_cq, n_mr, n_pd, n_ah, n_srq;
+	uint32_t n_qp, n_cq, n_mr, n_pd, n_ah, n_srq, n_mw;
 };
 
 /* ports: one for each worker. 0 or a negative errno. */
@@ -74,4 +74,6 @@ int device_resolve(const struct device *dev, const struct uroce_ah_attr *ah, uin
 /* Runs cmd in the engine of one worker, or of all (the first error; events_sent is summed up). */
 int device_command(struct device *dev, unsigned worker, const struct cmd *cmd,
 		   struct cmd_reply *reply);
+/* Runs n commands in each engine without a packet between them, up to the first that fails. */
+int device_turn_all(struct device *dev, const struct cmd *cmd, unsigned n);
 int device_command_all(struct device *dev, const struct cmd *cmd, struct cmd_reply *reply);

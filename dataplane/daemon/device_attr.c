@@ -10,6 +10,9 @@
 #define DEVICE_SYS_IMAGE_GUID    (1u << 11)
 #define DEVICE_RC_RNR_NAK_GEN    (1u << 12)
 #define DEVICE_SRQ_RESIZE        (1u << 13)
+#define DEVICE_MEM_WINDOW        (1u << 17)
+#define DEVICE_MEM_MGT           (1u << 21) /* send with invalidate, local invalidate, bind */
+#define DEVICE_MEM_WINDOW_2B     (1u << 24)
 #define ATOMIC_HCA               1u
 #define PORT_ACTIVE              4u
 #define MTU_4096                 5u
@@ -38,6 +41,11 @@ void device_attr(const struct device *dev, struct uroce_device_attr *a)
 	a->max_qp_wr = UROCE_MAX_QP_WR;
 	a->device_cap_flags = DEVICE_PORT_ACTIVE_EVENT | DEVICE_SYS_IMAGE_GUID | DEVICE_RC_RNR_NAK_GEN |
 			      DEVICE_SRQ_RESIZE;
+	/* Windows live in one engine's table: see obj_mw.c. */
+	if (dev->daemon->n_workers == 1) {
+		a->device_cap_flags |= DEVICE_MEM_WINDOW | DEVICE_MEM_MGT | DEVICE_MEM_WINDOW_2B;
+		a->max_mw = dev->keys.n;
+	}
 	a->max_sge = UROCE_MAX_SGE;
 	a->max_sge_rd = UROCE_MAX_SGE;
 	a->max_inline = UROCE_MAX_INLINE;

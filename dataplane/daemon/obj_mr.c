@@ -14,6 +14,11 @@
 	(UROCE_ACCESS_LOCAL_WRITE | ACCESS_WRITES | UROCE_ACCESS_REMOTE_READ | ACCESS_MW_BIND | \
 	 ACCESS_HUGETLB | UROCE_ACCESS_ON_DEMAND)
 
+/* enum ibv_rereg_mr_flags */
+#define REREG_TRANSLATION 1u
+#define REREG_PD          2u
+#define REREG_ACCESS      4u
+
 /* IBA C10-73: remote write or atomic need local write. */
 static int check_access(uint32_t access)
 {
@@ -39,21 +44,32 @@ static int check_request(struct session *s, const struct uroce_reg_mr *req)
 	return appmem_check(s->mem, req->addr, req->length, req->access & UROCE_ACCESS_LOCAL_WRITE);
 }
 
+static struct cmd add_command(const struct mr *mr, const struct pd *pd,
+			      const struct uroce_reg_mr *reg, uint64_t region)
+{
+	return (struct cmd) { .op = ENGINE_MR_ADD,
+			      .mr_add = { .key = mr->key,
+					  .pd = pd->number,
+					  .access = reg->access & ACCESS_KNOWN,
+					  .iova = reg->iova,
+					  .length = reg->length,
+					  .addr = reg->addr,
+					  .region = region } };
+}
+
+static struct cmd del_command(const struct mr *mr)
+{
+	return (struct cmd) { .op = ENGINE_MR_DEL, .key = mr->key };
+}
+
 static int give_to_engines(struct session *s, const struct mr *mr, const struct uroce_reg_mr *req,
 			   uint64_t region)
 {
-	struct cmd cmd = { .op = ENGINE_MR_ADD,
-			   .mr_add = { .key = mr->key,
-				       .pd = mr->pd->number,
-				       .access = req->access & ACCESS_KNOWN,
-				       .iova = req->iova,
-				       .length = req->length,
-				       .addr = req->addr,
-				       .region = region } };
+	struct cmd cmd = add_command(mr, mr->pd, req, region);
 	int err = device_command_all(s->dev, &cmd, NULL);
 
 	if (err) {
-		cmd = (struct cmd) { .op = ENGINE_MR_DEL, .key = mr->key };
+		cmd = del_command(mr);
 		device_command_all(s->dev, &cmd, NULL);
 	}
 	return err;
@@ -66,6 +82,7 @@ static int add(struct session *s, const struct uroce_reg_mr *req, uint64_t regio
 	struct mr *mr = calloc(1, sizeof(*mr));
 	uint8_t generation;
 	uint32_t index;
+	struct cmd cmd;
 	int err;
 
 	if (!mr)
@@ -82,12 +99,15 @@ static int add(struct session *s, const struct uroce_reg_mr *req, uint64_t regio
 		err = -ENOMEM;
 	if (err)
 		goto give_key;
+	mr->is_null = region == APPMEM_NULL_REGION;
+	mr->reg = *req;
 	mr->pd->refs++;
 	s->dev->n_mr++;
 	rep->lkey = rep->rkey = mr->key;
 	return 0;
 give_key:
-	device_command_all(s->dev, &(struct cmd) { .op = ENGINE_MR_DEL, .key = mr->key }, NULL);
+	cmd = del_command(mr);
+	device_command_all(s->dev, &cmd, NULL);
 	numbers_give(&s->dev->keys, index);
 free_mr:
 	free(mr);
@@ -116,6 +136,57 @@ int request_alloc_null_mr(struct session *s, const void *body, struct reply *r)
 	return err;
 }
 
+/* What the region is to be; *pd its domain. */
+static int merge(struct session *s, const struct mr *mr, const struct uroce_rereg_mr *req,
+		 struct uroce_reg_mr *reg, struct pd **pd)
+{
+	if (!req->flags || (req->flags & ~(REREG_TRANSLATION | REREG_PD | REREG_ACCESS)))
+		return -EINVAL;
+	*reg = mr->reg;
+	*pd = mr->pd;
+	if (req->flags & REREG_TRANSLATION) {
+		reg->addr = req->to.addr;
+		reg->length = req->to.length;
+		reg->iova = req->to.iova;
+		reg->map_offset = req->to.map_offset;
+	}
+	if (req->flags & REREG_ACCESS)
+		reg->access = req->to.access;
+	if (req->flags & REREG_PD)
+		*pd = handles_get(&s->pds, req->to.pd);
+	return *pd ? check_request(s, reg) : -EINVAL;
+}
+
+/* The region keeps its key; in each engine it changes between two packets. */
+int request_rereg_mr(struct session *s, const void *body, struct reply *r)
+{
+	const struct uroce_rereg_mr *req = body;
+	struct uroce_reg_mr_rep *rep = reply_body(r, sizeof(*rep));
+	struct mr *mr = handles_get(&s->mrs, req->handle);
+	struct uroce_reg_mr reg;
+	struct cmd turn[2];
+	struct pd *pd;
+	int err;
+
+	if (!mr || mr->is_null)
+		return -EINVAL;
+	err = merge(s, mr, req, &reg, &pd);
+	if (err)
+		return err;
+	turn[0] = del_command(mr);
+	turn[1] = add_command(mr, pd, &reg, appmem_region(s->mem));
+	err = device_turn_all(s->dev, turn, 2);
+	if (err)
+		return err;
+	mr->reg = reg;
+	mr->pd->refs--;
+	pd->refs++;
+	mr->pd = pd;
+	rep->handle = req->handle;
+	rep->lkey = rep->rkey = mr->key;
+	return 0;
+}
+
 void mr_free(struct session *s, struct mr *mr)
 {
 	numbers_give(&s->dev->keys, mr->key >> 8);
@@ -127,14 +198,18 @@ void mr_free(struct session *s, struct mr *mr)
 int request_dereg_mr(struct session *s, const void *body, struct reply *r)
 {
 	const struct uroce_handle *h = body;
-	struct mr *mr = handles_del(&s->mrs, h->handle);
-	struct cmd cmd = { .op = ENGINE_MR_DEL };
+	struct mr *mr = handles_get(&s->mrs, h->handle);
+	struct cmd cmd;
+	int err;
 
 	(void)r;
 	if (!mr)
 		return -EINVAL;
-	cmd.key = mr->key;
-	device_command_all(s->dev, &cmd, NULL);
+	cmd = del_command(mr);
+	err = device_command_all(s->dev, &cmd, NULL);
+	if (err)
+		return err; /* windows are bound to it */
+	handles_del(&s->mrs, h->handle);
 	mr_free(s, mr);
 	return 0;
 }

@@ -12,6 +12,13 @@
 struct mr {
 	struct pd *pd;
 	uint32_t key;
+	bool is_null;            /* shows no memory */
+	struct uroce_reg_mr reg; /* as registered last */
+};
+
+struct mw {
+	struct pd *pd;
+	uint32_t key; /* its index; binding changes the rest */
 };
 
 struct cq {
@@ -19,6 +26,7 @@ struct cq {
 	uint32_t refs;
 	uint32_t depth;
 	struct shm shm;
+	struct shm rings;        /* once it was resized; base NULL: they are in shm */
 	struct channel *channel; /* NULL: none */
 	uint64_t token;
 };
@@ -77,9 +85,10 @@ struct ah {
 typedef int request_fn(struct session *s, const void *body, struct reply *r);
 
 request_fn request_alloc_pd, request_free_pd;
+request_fn request_rereg_mr, request_alloc_mw, request_free_mw;
 request_fn request_reg_mr, request_alloc_null_mr, request_dereg_mr;
 request_fn request_create_channel, request_destroy_channel;
-request_fn request_create_cq, request_destroy_cq;
+request_fn request_create_cq, request_resize_cq, request_destroy_cq;
 request_fn request_create_qp, request_modify_qp, request_query_qp, request_destroy_qp;
 request_fn request_create_srq, request_modify_srq, request_query_srq, request_resize_srq;
 request_fn request_destroy_srq;
@@ -91,6 +100,7 @@ request_fn request_create_ah, request_destroy_ah;
 
 /* Frees what is left of a session's objects once no engine holds them. */
 void pd_drop(struct session *s, struct pd *pd);
+void mw_free(struct session *s, struct mw *mw);
 void mr_free(struct session *s, struct mr *mr);
 void cq_free(struct session *s, struct cq *cq);
 void srq_free(struct session *s, struct srq *srq);

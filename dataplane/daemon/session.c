@@ -187,6 +187,10 @@ static void leave_worker(struct worker *w, uint64_t now, void *arg)
 		cmd.key = ((const struct cq *)o)->cqn;
 		engine_command(e, now, &cmd, &unused);
 	}
+	for (cmd.op = ENGINE_MW_DEL, pos = 0; (o = handles_next(&c->s->mws, &pos));) {
+		cmd.key = ((const struct mw *)o)->key;
+		engine_command(e, now, &cmd, &unused);
+	}
 	for (cmd.op = ENGINE_MR_DEL, pos = 0; (o = handles_next(&c->s->mrs, &pos));) {
 		cmd.key = ((const struct mr *)o)->key;
 		engine_command(e, now, &cmd, &unused);
@@ -221,6 +225,8 @@ static void free_objects(struct session *s)
 		cq_free(s, o);
 	for (pos = 0; (o = handles_next(&s->xrcds, &pos));)
 		xrcd_free(s, o);
+	for (pos = 0; (o = handles_next(&s->mws, &pos));)
+		mw_free(s, o);
 	for (pos = 0; (o = handles_next(&s->mrs, &pos));)
 		mr_free(s, o);
 	for (pos = 0; (o = handles_next(&s->channels, &pos));)
@@ -235,6 +241,7 @@ static void free_objects(struct session *s)
 	handles_free(&s->srqs);
 	handles_free(&s->xrcds);
 	handles_free(&s->cqs);
+	handles_free(&s->mws);
 	handles_free(&s->mrs);
 	handles_free(&s->channels);
 	handles_free(&s->ahs);
@@ -295,6 +302,7 @@ static void free_slots(struct session *s)
 static void init_handles(struct session *s)
 {
 	handles_init(&s->pds, SESSION_MAX_PD);
+	handles_init(&s->mws, SESSION_MAX_MW);
 	handles_init(&s->mrs, SESSION_MAX_MR);
 	handles_init(&s->cqs, SESSION_MAX_CQ);
 	handles_init(&s->qps, SESSION_MAX_QP);

@@ -24,6 +24,7 @@ struct appmem;
 #define SESSION_MAX_MR       65535u
 #define SESSION_MAX_CQ       8192u
 #define SESSION_MAX_QP       UROCE_CTX_QPS
+#define SESSION_MAX_MW       65535u
 #define SESSION_MAX_SRQ      8192u
 #define SESSION_MAX_XRCD     1024u
 #define SESSION_MAX_AH       65535u
@@ -65,7 +66,7 @@ struct session {
 	uint32_t *qpn_of_slot;
 	struct numbers slots;
 	uint64_t bytes;
-	struct handles pds, mrs, cqs, qps, srqs, xrcds, ahs, channels, dms;
+	struct handles pds, mrs, mws, cqs, qps, srqs, xrcds, ahs, channels, dms;
 	int cmd_fd;             /* what an importer shows to be let in, or -1 */
 	struct session *origin; /* imported from, while that lives; or NULL */
 	int fd_in;              /* came with the request being run, or -1; who keeps it says -1 */

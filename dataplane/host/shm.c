@@ -49,6 +49,19 @@ void shm_destroy(struct shm *s)
 	s->base = NULL;
 }
 
+void shm_trim(struct shm *s, size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t keep = (size + page - 1) & ~(page - 1);
+
+	if (keep >= s->size)
+		return;
+	/* It may fail only where punching holes is not known, and then costs memory. */
+	madvise(s->base + keep, s->size - keep, MADV_REMOVE);
+	munmap(s->base + keep, s->size - keep);
+	s->size = keep;
+}
+
 int shm_text(const char *name, const char *text, size_t len)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC);

@@ -20,6 +20,9 @@ int shm_create(struct shm *s, const char *name, size_t size);
 /* The descriptor is only needed until the client has it. */
 void shm_close_fd(struct shm *s);
 
+/* Gives back all but the first `size` bytes (whole pages), for the client too. */
+void shm_trim(struct shm *s, size_t size);
+
 void shm_destroy(struct shm *s);
 
 /* A memfd holding text, for replies that do not fit a message. The descriptor or a negative errno.

@@ -48,15 +48,49 @@ int cq_del(struct engine *e, uint32_t cqn, uint32_t *events_sent)
 	return 0;
 }
 
+/* One event for the CQ, however many engines lose completions of it. */
 static void cq_overrun(struct engine *e, struct cq *cq)
 {
 	cq->is_overrun = true;
-	__atomic_store_n(&cq->page->overrun, 1, __ATOMIC_RELAXED);
 	engine_count(e, CNT_CQ_OVERRUN, 1);
+	if (__atomic_exchange_n(&cq->page->overrun, 1, __ATOMIC_RELAXED))
+		return;
+	cq->events_sent++;
 	e->ports.event(e->ports.ctx, &(struct engine_event) { .element = cq->token,
 							      .owner = cq->owner,
 							      .type = UROCE_EVENT_CQ_ERR,
 							      .qpn = cq->cqn });
+}
+
+/*
+ * The client takes nothing meanwhile. An index of its that cannot be leaves nothing worth moving:
+ * the CQ is in error then.
+ */
+int cq_resize(struct engine *e, const struct cmd_cq_resize *c)
+{
+	struct cq *cq = cq_find(e, c->cqn);
+	struct uroce_cqe *to = (struct uroce_cqe *)(c->ring + 1);
+	int64_t used;
+	uint32_t n;
+
+	if (!cq)
+		return -ENOENT;
+	if (!c->depth || (c->depth & (c->depth - 1)))
+		return -EINVAL;
+	used = uroce_ring_used(cq->ring, cq->prod, cq->depth);
+	if (used > c->depth)
+		return -EINVAL;
+	if (used < 0)
+		cq_overrun(e, cq);
+	n = used < 0 ? 0 : (uint32_t)used;
+	for (uint32_t i = cq->prod - n; i != cq->prod; i++)
+		to[i & (c->depth - 1)] = cq->cqe[i & (cq->depth - 1)];
+	uroce_ring_consume(c->ring, cq->prod - n);
+	uroce_ring_publish(c->ring, cq->prod);
+	cq->ring = c->ring;
+	cq->cqe = to;
+	cq->depth = c->depth;
+	return 0;
 }
 
 bool cq_push(struct engine *e, struct cq *cq, const struct uroce_cqe *cqe, bool solicited)

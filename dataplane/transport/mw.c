@@ -78,7 +78,11 @@ bool mw_bind(struct engine *e, const struct qp *qp, const struct send_rec *rec)
 	struct mr *w = mw_slot(&e->mr, rec->imm);
 	const struct mr *mr;
 
-	if (!w || w->key != rec->imm || w->pd != qp->pd || rec->rkey >> 8 != rec->imm >> 8)
+	/*
+	 * The window is meant by its index: which of its keys was the last to be bound, a program
+	 * knows only when the binding has completed.
+	 */
+	if (!w || w->pd != qp->pd || rec->rkey >> 8 != rec->imm >> 8)
 		return false;
 	if (w->kind == MR_WINDOW_2 && (w->is_bound || !len)) /* IBA vol. 1, 10.6.7.2.4 */
 		return false;
