@@ -26,7 +26,6 @@ struct uroce_pd {
 
 /* What an allocator is told its memory is for, in the way of other drivers: vendor, then number. */
 #define UROCE_RES_QP  (0x025552ull << 32 | 1)
-#define UROCE_RES_SRQ (0x025552ull << 32 | 2)
 
 /* The parent domain that `pd` is, or NULL when it is a plain PD. */
 struct uroce_pd *uroce_domain_of(struct ibv_pd *pd);

@@ -133,7 +133,8 @@ struct uroce_wr_build {
 
 struct uroce_srq {
 	union verbs_srq v; /* first */
-	pthread_mutex_t lock; /* producers */
+	struct uroce_lock lock;  /* producers */
+	struct uroce_pd *domain; /* parent domain, or NULL */
 	uint8_t *mem;
 	size_t mem_size;
 	struct uroce_ring *ring;

@@ -3,7 +3,7 @@
  * Shared receive queues. A receive leaves its slot when the daemon takes it, so what room there is
  * stands in the ring, and completions name the request by the daemon's copy of its wr_id.
  */
-#include "provider/provider.h"
+#include "provider/domain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -88,7 +88,8 @@ struct ibv_srq *uroce_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *at
 	err = make(ctx, srq, &req);
 	if (err)
 		goto fail;
-	pthread_mutex_init(&srq->lock, NULL);
+	srq->domain = uroce_domain_get(uroce_domain_of(pd));
+	uroce_lock_init(&srq->lock, uroce_domain_is_single_threaded(srq->domain));
 	attr->attr.max_wr = srq->max_wr;
 	attr->attr.max_sge = srq->max_sge;
 	return &srq->v.srq;
@@ -115,13 +116,13 @@ static int resize(struct uroce_context *ctx, struct uroce_srq *srq, uint32_t max
 
 	if (!max_wr || max_wr > ctx->attr.max_srq_wr)
 		return EINVAL;
-	pthread_mutex_lock(&srq->lock);
+	uroce_lock(&srq->lock);
 	err = uroce_context_send(ctx, &m);
 	if (!err) {
 		err = m.n_fds == 1 ? adopt(srq, &rep, fd) : EIO;
 		srq->is_lost = err != 0;
 	}
-	pthread_mutex_unlock(&srq->lock);
+	uroce_unlock(&srq->lock);
 	return err;
 }
 
@@ -184,7 +185,8 @@ int uroce_destroy_srq(struct ibv_srq *ibsrq)
 	if (uroce_ctrl_is_ours(&ctx->ctrl))
 		await_acks(ctx, srq, sent);
 	uroce_unmap(srq->mem, srq->mem_size);
-	pthread_mutex_destroy(&srq->lock);
+	uroce_lock_fini(&srq->lock);
+	uroce_domain_put(srq->domain);
 	free(srq);
 	return 0;
 }
@@ -204,7 +206,7 @@ int uroce_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ib
 	uint32_t head;
 	int err;
 
-	pthread_mutex_lock(&srq->lock);
+	uroce_lock(&srq->lock);
 	err = is_dead || srq->is_lost ? EIO : 0;
 	for (head = srq->head; wr && !err; wr = wr->next) {
 		err = check_wr(srq, wr, head);
@@ -217,7 +219,7 @@ int uroce_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ib
 		srq->head = head;
 		uroce_ring_publish(srq->ring, head);
 	}
-	pthread_mutex_unlock(&srq->lock);
+	uroce_unlock(&srq->lock);
 	if (err)
 		*bad = wr;
 	return err;

@@ -8,6 +8,7 @@ that is not listed may be skipped, and docs/CONFORMANCE.md says why; it may not 
 
 --pin writes the list anew from what passes now.
 """
+import contextlib
 import glob
 import gzip
 import os
@@ -20,6 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 from harness import Daemon  # noqa: E402  pylint: disable=wrong-import-position
 
+HUGE_PAGES = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+N_HUGE_PAGES = 8
 SUITE = "usr/share/doc/rdma-core/tests"
 PYTHON = "/usr/bin/python3"  # the distribution's: another does not see its packages
 
@@ -27,6 +30,27 @@ PYTHON = "/usr/bin/python3"  # the distribution's: another does not see its pack
 def skip_all(why):
     print(f"1..0 # SKIP {why}")
     sys.exit(0)
+
+
+@contextlib.contextmanager
+def huge_pages():
+    """Some 2 MiB pages for the cases that want them, if the machine has none and lets us."""
+    def count(new=None):
+        with open(HUGE_PAGES, "r" if new is None else "w", encoding="ascii") as f:
+            return int(f.read()) if new is None else f.write(str(new))
+    before = 0
+    try:
+        before = count()
+        if not before:
+            count(N_HUGE_PAGES)
+    except OSError:
+        pass  # not root, or not in this container
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            if not before:
+                count(0)
 
 
 def find_suite(top):
@@ -55,7 +79,7 @@ def main():
     top = tempfile.mkdtemp(prefix="uroce-pyverbs-")
     try:
         suite = find_suite(top)
-        with Daemon() as d:
+        with huge_pages(), Daemon() as d:
             argv = [d.uroce, "run", "--", PYTHON, os.path.join(HERE, "cases.py"), suite,
                     os.path.join(HERE, "expected_passes"), *sys.argv[1:]]
             code = subprocess.run(argv, env={**os.environ, **d.env()}, check=False).returncode
