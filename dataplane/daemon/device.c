@@ -41,7 +41,7 @@ static int make_engine(struct device *dev, unsigned worker)
 
 static int make_numbers(struct device *dev)
 {
-	/* QPN 0, 1 and 0xffffff are no QPs of ours; key 0 is left out, since programs take it for none. */
+	/* QPN 0, 1 and 0xffffff are no QPs of ours; programs take key 0 for none. */
 	int err = numbers_init(&dev->qpns, 2, DEVICE_MAX_QP - 3);
 
 	if (!err)

@@ -234,7 +234,9 @@ int request_modify_qp(struct session *s, const void *body, struct reply *r)
 	(void)r;
 	if (!qp)
 		return -EINVAL;
-	cmd.qp_modify = (struct cmd_qp_modify){ .qpn = qp->qpn, .mask = req->mask, .attr = req->attr };
+	cmd.qp_modify = (struct cmd_qp_modify) { .qpn = qp->qpn,
+						 .mask = req->mask,
+						 .attr = req->attr };
 	dest_qpn = req->mask & QP_DEST_QPN ? req->attr.dest_qp_num : qp->dest_qpn;
 	/* As Linux: no larger packets than the port can carry now. */
 	if ((req->mask & QP_PATH_MTU) &&

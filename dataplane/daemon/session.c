@@ -78,7 +78,8 @@ static int take_id(struct daemon *d, struct session *s)
 		else
 			of_user += d->session[i]->uid == s->uid;
 	}
-	if (free_id == DAEMON_MAX_SESSIONS || (of_user >= MAX_PER_USER && s->uid && s->uid != geteuid()))
+	if (free_id == DAEMON_MAX_SESSIONS ||
+	    (of_user >= MAX_PER_USER && s->uid && s->uid != geteuid()))
 		return -ENOSPC;
 	s->id = free_id;
 	return 0;
@@ -283,7 +284,8 @@ static void close_event_fds(struct session *s)
 
 static int make_slots(struct session *s)
 {
-	void *map = mmap(NULL, SLOT_MAP_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = mmap(NULL, SLOT_MAP_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
 
 	if (map == MAP_FAILED)
 		return -ENOMEM;
@@ -322,7 +324,8 @@ static void close_async(struct session *s)
 /* *async_fd: the client's end, the caller's from now on. */
 static int open_async(struct session *s, int *async_fd)
 {
-	int err = notify_open(&s->async, sizeof(struct uroce_async_record), MAX_ASYNC_PENDING, async_fd);
+	int err = notify_open(&s->async, sizeof(struct uroce_async_record), MAX_ASYNC_PENDING,
+			      async_fd);
 
 	if (err)
 		return err;

@@ -42,7 +42,7 @@ struct enemy {
 	int event_fd, channel_fd; /* nobody reads the channel */
 	struct uroce_create_qp_rep made[N_QP];
 	uint32_t prod[N_QP];
-	uint32_t pd, lkey;
+	uint32_t pd, lkey, cq_handle;
 };
 
 static const char *path, *device;
@@ -157,7 +157,8 @@ static bool make_objects(struct enemy *e)
 	e->channel_fd = dup(e->fd[0]);
 	if (!request(e, UROCE_OP_CREATE_CQ, &cq, sizeof(cq)))
 		return false;
-	qp.send_cq = qp.recv_cq = ((struct uroce_create_cq_rep *)e->body)->handle;
+	e->cq_handle = ((struct uroce_create_cq_rep *)e->body)->handle;
+	qp.send_cq = qp.recv_cq = e->cq_handle;
 	if (!map_fd(&e->cq, e->fd[0], ((struct uroce_create_cq_rep *)e->body)->size))
 		return false;
 	for (unsigned i = 0; i < N_QP; i++) {
@@ -322,23 +323,53 @@ static void scribble(struct enemy *e)
 	doorbell(e, rnd(N_QP));
 }
 
-/* A request of a known kind: the right length more often than not, and numbers it has seen. */
+/* Requests, by the length that their body should have; what is not here is short. */
+static const uint16_t body_len[64] = {
+	[UROCE_OP_REG_MR] = sizeof(struct uroce_reg_mr),
+	[UROCE_OP_CREATE_CQ] = sizeof(struct uroce_create_cq),
+	[UROCE_OP_CREATE_QP] = sizeof(struct uroce_create_qp),
+	[UROCE_OP_MODIFY_QP] = sizeof(struct uroce_modify_qp),
+	[UROCE_OP_CREATE_AH] = sizeof(struct uroce_create_ah),
+	[UROCE_OP_CREATE_SRQ] = sizeof(struct uroce_create_srq),
+	[UROCE_OP_MODIFY_SRQ] = sizeof(struct uroce_srq_attr),
+	[UROCE_OP_ATTACH_MCAST] = sizeof(struct uroce_mcast),
+	[UROCE_OP_DETACH_MCAST] = sizeof(struct uroce_mcast),
+	[UROCE_OP_REREG_MR] = sizeof(struct uroce_rereg_mr),
+	[UROCE_OP_CREATE_XRCD] = sizeof(struct uroce_create_xrcd),
+	[UROCE_OP_OPEN_QP] = sizeof(struct uroce_open_qp),
+};
+
+/* A request of a known kind: of the right length more often than not, with numbers that mean much.
+ */
 static bool noise(struct enemy *e)
 {
-	static const uint16_t len[] = { 0,  8,  16, 24,  32,  40,  48,  56, 64,
-					72, 88, 96, 168, 176, 184, 192, 200 };
 	struct {
 		struct uroce_req head;
 		uint32_t body[64];
 	} q;
-	uint32_t known[] = {
-		e->pd, e->made[0].handle, e->made[1].handle, e->made[0].handle + 1, 1, 2, 64, 15
-	};
+	const uint32_t known[16] = { e->pd,
+				     e->cq_handle,
+				     e->made[0].handle,
+				     e->made[1].handle,
+				     e->made[0].qpn,
+				     e->lkey,
+				     1,
+				     2,
+				     3,
+				     4,
+				     9,
+				     10,
+				     15,
+				     16,
+				     64,
+				     128 };
 
-	q.head.op = rnd(16) ? 2 + rnd(32) : nasty();
-	q.head.len = rnd(32) ? len[rnd(sizeof(len) / sizeof(len[0]))] : nasty();
+	q.head.op = rnd(16) ? 2 + rnd(40) : nasty();
+	q.head.len = q.head.op < 64 && body_len[q.head.op] ? body_len[q.head.op] : rnd(2) * 8;
+	if (!rnd(16))
+		q.head.len = nasty();
 	for (unsigned i = 0; i < 64; i++)
-		q.body[i] = rnd(3) ? known[rnd(8)] : nasty();
+		q.body[i] = rnd(8) ? known[rnd(16)] : nasty();
 	return exchange(e, &q, rnd(64) ? sizeof(q.head) + q.head.len % sizeof(q.body) : rnd(200));
 }
 
@@ -371,7 +402,7 @@ int main(int argc, char **argv)
 		}
 		connections++;
 		for (unsigned n = 20 + rnd(400); is_in && n; n--, rounds++) {
-			if (rnd(10))
+			if (rnd(5))
 				post(&e);
 			else if (rnd(3))
 				scribble(&e);
