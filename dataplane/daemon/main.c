@@ -18,6 +18,7 @@
 #include "dataplane/daemon/links.h"
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/metrics.h"
+#include "dataplane/daemon/sandbox.h"
 #include "dataplane/daemon/session.h"
 #include "dataplane/daemon/telemetry.h"
 #include "dataplane/daemon/worker.h"
@@ -189,6 +190,15 @@ static void say_ready(const struct daemon *d)
 	close(d->conf.ready_fd);
 }
 
+/* Some containers forbid it; the daemon serves without. */
+static void enter_sandbox(void)
+{
+	int err = sandbox_enter();
+
+	if (err)
+		log_info("no seccomp filter: %s", strerror(-err));
+}
+
 static int open_rundir(struct daemon *d)
 {
 	int err = rundir_open(&d->dir, d->conf.run_dir);
@@ -224,6 +234,7 @@ int main(int argc, char **argv)
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 	} else {
+		enter_sandbox();
 		log_info("%u devices, %u workers, in %s", d->n_devices, d->n_workers, d->dir.path);
 		say_ready(d);
 		err = control_run(d);
