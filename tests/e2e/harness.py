@@ -288,6 +288,10 @@ class Daemon:
         return "uroce status:\n" + p.output()
 
 
-def need_root():
+def need_nobody():
+    """Root, to become another user, who may make a user namespace (not in a chroot, for one)."""
     if os.geteuid():
         raise Skip("needs root, to become another user")
+    p = Program(["unshare", "--user", "true"], user=NOBODY)
+    if p.wait(10):
+        raise Skip("an ordinary user may not make user namespaces here")

@@ -10,7 +10,7 @@ import socket
 import tempfile
 
 import fake_daemon
-from harness import BUILD, NOBODY, Daemon, Program, Skip, case, need_root, run_cases, wait_for
+from harness import BUILD, NOBODY, Daemon, Program, Skip, case, need_nobody, run_cases, wait_for
 
 UROCE = os.path.join(BUILD, "uroce")
 
@@ -205,7 +205,7 @@ def _():
 
 @case("a run directory that is a link, or another user's, is refused")
 def _():
-    need_root()
+    need_nobody()
     with TempDir() as d:
         os.chmod(d, 0o755)
         theirs = os.path.join(d, "theirs")
@@ -267,7 +267,7 @@ def _():
 
 @case("where namespaces are refused, the nodes that a container must be given are named")
 def _():
-    need_root()
+    need_nobody()
     if os.path.exists("/dev/infiniband/uverbs100"):
         raise Skip("/dev/infiniband has the nodes here")
     with Daemon(user=NOBODY) as d:

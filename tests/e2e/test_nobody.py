@@ -3,12 +3,12 @@
 """All of it again as a user with no rights at all: uid 65534, no capability left to gain."""
 import re
 
-from harness import Daemon, NOBODY, case, free_port, need_root, run_cases
+from harness import Daemon, NOBODY, case, free_port, need_nobody, run_cases
 from perftest import BW, LAT, few, run_pair, sizes
 
 
 def daemon():
-    need_root()
+    need_nobody()
     return Daemon(user=NOBODY)
 
 
@@ -24,7 +24,7 @@ def _():
 
 @case("uroce run starts a daemon of its own where none runs")
 def _():
-    need_root()
+    need_nobody()
     d = Daemon(user=NOBODY)
     try:
         assert "uroce1" in d.run("ibv_devices").output
