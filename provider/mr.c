@@ -134,6 +134,9 @@ int uroce_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *add
 	struct uroce_reg_mr_rep rep;
 	int err = check_access(to_be);
 
+	/* The null region, what is another's, and device memory are not memory of the program's. */
+	if (vmr->mr_type != VERBS_MR_TYPE_MR || mr->dm)
+		err = EINVAL;
 	if (!err && (flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != vmr->ibv_mr.context))
 		err = EINVAL;
 	if (!err && pd)
@@ -150,6 +153,7 @@ int uroce_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *add
 	vmr->ibv_mr.rkey = rep.rkey;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		mr->iova = req.to.iova;
+	vmr->access = to_be;
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""UCX on our devices: found by ucx_info, and every kind of ucx_perftest's operations, between the two
-devices and within one."""
+"""UCX on our devices: found by ucx_info, and every kind of ucx_perftest's operations, between the
+two devices and within one."""
 import re
 
 from harness import Daemon, case, free_port, run_cases

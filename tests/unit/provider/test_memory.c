@@ -142,6 +142,25 @@ START_TEST(regions_of_it_are_sound)
 }
 END_TEST
 
+START_TEST(what_is_not_the_programs_memory_is_not_registered_anew)
+{
+	struct ibv_dm *dm = alloc(100);
+	struct ibv_mr *on_device = ibv_reg_dm_mr(rig.pd, dm, 0, 100, ZB);
+	struct ibv_mr *null = ibv_alloc_null_mr(rig.pd);
+	static char memory[16];
+
+	errno = 0;
+	ck_assert_int_ne(ibv_rereg_mr(on_device, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory,
+				      sizeof(memory), 0),
+			 0);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_ne(ibv_rereg_mr(null, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), 0);
+	ck_assert_int_eq(ibv_dereg_mr(null), 0);
+	ck_assert_int_eq(ibv_dereg_mr(on_device), 0);
+	ck_assert_int_eq(ibv_free_dm(dm), 0);
+}
+END_TEST
+
 START_TEST(the_whole_address_space_is_one_implicit_region)
 {
 	struct ibv_mr *mr =
@@ -249,6 +268,7 @@ Suite *suite_make(void)
 	tcase_add_test(tc, a_device_has_so_much_memory_and_no_more);
 	tcase_add_test(tc, its_regions_begin_at_zero_and_hold_it);
 	tcase_add_loop_test(tc, regions_of_it_are_sound, 0, N(bad_regions));
+	tcase_add_test(tc, what_is_not_the_programs_memory_is_not_registered_anew);
 	tcase_add_test(tc, the_whole_address_space_is_one_implicit_region);
 	tcase_add_test(tc, the_null_region_has_a_local_key_only);
 	tcase_add_test(tc, prefetching_brings_pages_in_and_without_faults_it_does_not);
