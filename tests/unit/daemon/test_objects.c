@@ -268,6 +268,55 @@ START_TEST(shared_memory_has_a_quota_that_comes_back)
 }
 END_TEST
 
+START_TEST(several_workers_offer_no_windows)
+{
+	struct uroce_alloc_mw q = { .pd = pd, .type = 1 };
+	struct uroce_device_attr attr;
+
+	ck_assert_uint_eq(client_request(&c, UROCE_OP_ALLOC_MW, &q, sizeof(q)), EOPNOTSUPP);
+	ck_assert_uint_eq(client_request(&c, UROCE_OP_QUERY_DEVICE, NULL, 0), 0);
+	memcpy(&attr, c.body, sizeof(attr));
+	ck_assert_uint_eq(attr.max_mw, 0);
+	ck_assert_uint_eq(attr.device_cap_flags & (1u << 17 | 1u << 21 | 1u << 24), 0);
+}
+END_TEST
+
+START_TEST(a_cq_is_resized_or_stays_as_it_was)
+{
+	struct uroce_resize_cq q = { .handle = cq, .cqe = 1000 };
+	struct uroce_create_cq_rep *rep = (struct uroce_create_cq_rep *)c.body;
+	uint64_t before = c.s->bytes;
+
+	fake.fail_op = 1 + ENGINE_CQ_RESIZE;
+	fake.fail_err = -EINVAL;
+	ck_assert_uint_eq(client_request(&c, UROCE_OP_RESIZE_CQ, &q, sizeof(q)), EINVAL);
+	ck_assert_uint_eq(c.s->bytes, before);
+	fake.fail_op = 0;
+	ck_assert_uint_eq(client_request(&c, UROCE_OP_RESIZE_CQ, &q, sizeof(q)), 0);
+	ck_assert_uint_eq(rep->depth, 1024);
+	ck_assert_uint_eq(c.n_fds, 1);
+	client_close_fds(&c);
+	q.cqe = 0;
+	ck_assert_uint_eq(client_request(&c, UROCE_OP_RESIZE_CQ, &q, sizeof(q)), EINVAL);
+	q.cqe = UROCE_MAX_CQE + 1;
+	ck_assert_uint_eq(client_request(&c, UROCE_OP_RESIZE_CQ, &q, sizeof(q)), EINVAL);
+	ck_assert_uint_eq(client_destroy(&c, UROCE_OP_DESTROY_CQ, cq), 0);
+}
+END_TEST
+
+START_TEST(a_region_whose_windows_are_bound_stays)
+{
+	static uint8_t mem[4096];
+	uint32_t mr = client_mr(&c, pd, mem, sizeof(mem));
+
+	fake.fail_op = 1 + ENGINE_MR_DEL;
+	fake.fail_err = -EBUSY;
+	ck_assert_uint_eq(client_destroy(&c, UROCE_OP_DEREG_MR, mr), EBUSY);
+	fake.fail_op = 0;
+	ck_assert_uint_eq(client_destroy(&c, UROCE_OP_DEREG_MR, mr), 0);
+}
+END_TEST
+
 START_TEST(what_is_in_use_cannot_be_destroyed)
 {
 	uint32_t qp = client_qp(&c, pd, cq);
@@ -441,6 +490,9 @@ static TCase *tcase_of_queues(void)
 	tcase_add_test(tc, impossible_qps_are_refused);
 	tcase_add_test(tc, the_largest_qp_is_possible_and_a_qp_without_queues_too);
 	tcase_add_test(tc, shared_memory_has_a_quota_that_comes_back);
+	tcase_add_test(tc, several_workers_offer_no_windows);
+	tcase_add_test(tc, a_cq_is_resized_or_stays_as_it_was);
+	tcase_add_test(tc, a_region_whose_windows_are_bound_stays);
 	tcase_add_test(tc, what_is_in_use_cannot_be_destroyed);
 	tcase_add_test(tc, modify_resolves_the_address_for_the_engine);
 	tcase_add_test(tc, addresses_nobody_has_are_unreachable);
