@@ -76,4 +76,21 @@ def _():
                ["ibv_srq_pingpong", "-d", "uroce1", *args, "127.0.0.1"], port)
 
 
+EXTRAS = {
+    "by ibv_wr_*": ["-N"],
+    "with completion timestamps": ["-t"],
+    "by ibv_wr_*, with timestamps and events": ["-N", "-t", "-e"],
+    "in device memory": ["-j"],
+    "in device memory, by ibv_wr_*": ["-j", "-N"],
+    "in memory on demand": ["-o"],
+    "in memory on demand, prefetched": ["-o", "-P"],
+    "in an implicit region": ["-O"],
+    "in an implicit region, prefetched": ["-O", "-P"],
+}
+
+for _how, _opt in EXTRAS.items():
+    case(f"ibv_rc_pingpong {_how} ({' '.join(_opt)})")(
+        lambda opt=_opt: pingpong("uroce0", "uroce1", 4096, *opt))
+
+
 run_cases()
