@@ -50,6 +50,9 @@ static bool resolve(struct uroce_cq *cq, struct uroce_cqe *cqe)
 
 	if (cqe->queue > UROCE_CQE_SRQ)
 		return false;
+	/* An XRC receive QP's: perhaps another process's. */
+	if (cqe->qp_slot == UROCE_NO_SLOT)
+		return cqe->queue == UROCE_CQE_SRQ;
 	qp = qp_of(to_context(cq->v.cq.context), cqe);
 	if (!qp)
 		return false;

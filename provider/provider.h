@@ -128,7 +128,7 @@ struct uroce_wr_build {
 	uint32_t first, head;  /* indices of what is being built */
 	struct uroce_wqe *wqe; /* the one that setters fill; NULL: none, or refused */
 	int err;               /* the first thing refused */
-	bool needs_address;    /* UD, and wr_set_ud_addr has not come yet */
+	bool needs_address;    /* UD, XRC: wr_set_ud_addr or wr_set_xrc_srqn has not come yet */
 };
 
 struct uroce_srq {
@@ -287,6 +287,10 @@ int uroce_destroy_qp(struct ibv_qp *qp);
 int uroce_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int uroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		   struct ibv_qp_init_attr *init);
+void uroce_qp_free(struct uroce_qp *qp);
+/* A work queue in shared memory; depth 0: none. Domain: NULL or the parent domain. */
+int uroce_wq_init(struct uroce_wq *wq, struct uroce_pd *domain, struct uroce_ring *ring,
+		  uint8_t *slots, uint32_t depth, uint32_t stride);
 void uroce_qp_forget_work(struct uroce_qp *qp, bool leave); /* purge; leave: also leave the table */
 
 /* wr_ex.c: ibv_wr_* on a QP. 0, or EOPNOTSUPP for operations its type has not. */
@@ -308,6 +312,18 @@ int uroce_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int uroce_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 int uroce_destroy_srq(struct ibv_srq *srq);
 int uroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/* As ibv_create_srq; `how` has type, domain and CQ. */
+struct uroce_srq *uroce_srq_make(struct ibv_pd *pd, struct ibv_srq_attr *attr,
+				 const struct uroce_create_srq *how);
+
+/* xrc.c */
+struct ibv_xrcd *uroce_open_xrcd(struct ibv_context *ctx, struct ibv_xrcd_init_attr *attr);
+int uroce_close_xrcd(struct ibv_xrcd *xrcd);
+struct ibv_srq *uroce_create_srq_ex(struct ibv_context *ctx, struct ibv_srq_init_attr_ex *attr);
+int uroce_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
+struct ibv_qp *uroce_open_qp(struct ibv_context *ctx, struct ibv_qp_open_attr *attr);
+struct ibv_qp *uroce_xrc_target_create(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
 
 /* sq.c, rq.c */
 int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #define QP_ATTR_MASK \
-	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS)
+	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | \
+	 IBV_QP_INIT_ATTR_CREATE_FLAGS)
 
 static bool is_power_of_two(uint32_t v)
 {
@@ -39,8 +40,8 @@ static bool is_sound(const struct uroce_context *ctx, const struct uroce_create_
 			    r->cap.max_recv_sge * (uint32_t)sizeof(struct uroce_sge));
 }
 
-static int wq_init(struct uroce_wq *wq, struct uroce_pd *domain, struct uroce_ring *ring,
-		   uint8_t *slots, uint32_t depth, uint32_t stride)
+int uroce_wq_init(struct uroce_wq *wq, struct uroce_pd *domain, struct uroce_ring *ring,
+		  uint8_t *slots, uint32_t depth, uint32_t stride)
 {
 	uroce_lock_init(&wq->lock, uroce_domain_is_single_threaded(domain));
 	wq->ring = ring;
@@ -59,6 +60,17 @@ static void wq_fini(struct uroce_wq *wq, struct uroce_pd *domain)
 	uroce_lock_fini(&wq->lock);
 }
 
+/* An XRC send QP receives nothing: what is said of it is left aside. */
+static bool has_receives(const struct ibv_qp_init_attr_ex *a)
+{
+	return a->qp_type != IBV_QPT_XRC_SEND;
+}
+
+static bool has_rq(const struct ibv_qp_init_attr_ex *a)
+{
+	return has_receives(a) && !a->srq;
+}
+
 static int check_init_attr(const struct uroce_context *ctx, const struct ibv_qp_init_attr_ex *a)
 {
 	const struct uroce_device_attr *d = &ctx->attr;
@@ -66,15 +78,16 @@ static int check_init_attr(const struct uroce_context *ctx, const struct ibv_qp_
 	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
 	    uroce_wr_ex_check(a->qp_type, a->send_ops_flags))
 		return EOPNOTSUPP;
-	if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC && a->qp_type != IBV_QPT_UD)
+	if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC && a->qp_type != IBV_QPT_UD &&
+	    a->qp_type != IBV_QPT_XRC_SEND)
 		return EOPNOTSUPP;
-	if (!a->send_cq || !a->recv_cq)
+	if (!a->send_cq || (has_receives(a) && !a->recv_cq))
 		return EINVAL;
 	if (a->cap.max_send_wr > d->max_qp_wr || a->cap.max_send_sge > d->max_sge ||
 	    a->cap.max_inline_data > d->max_inline)
 		return EINVAL;
-	/* With a shared receive queue these say nothing. */
-	if (!a->srq && (a->cap.max_recv_wr > d->max_qp_wr || a->cap.max_recv_sge > d->max_sge))
+	/* Without a receive queue of its own these say nothing. */
+	if (has_rq(a) && (a->cap.max_recv_wr > d->max_qp_wr || a->cap.max_recv_sge > d->max_sge))
 		return EINVAL;
 	return 0;
 }
@@ -86,11 +99,12 @@ static int request(struct uroce_context *ctx, struct uroce_qp *qp, struct ibv_qp
 		.type = a->qp_type,
 		.pd = a->pd->handle,
 		.send_cq = a->send_cq->handle,
-		.recv_cq = a->recv_cq->handle,
-		.srq = a->srq ? a->srq->handle : 0,
+		.recv_cq = has_receives(a) ? a->recv_cq->handle : 0,
+		.srq = has_receives(a) && a->srq ? a->srq->handle : 0,
 		.sq_sig_all = a->sq_sig_all != 0,
-		.cap = { a->cap.max_send_wr, a->srq ? 0 : a->cap.max_recv_wr, a->cap.max_send_sge,
-			 a->srq ? 0 : a->cap.max_recv_sge, a->cap.max_inline_data },
+		.cap = { a->cap.max_send_wr, has_rq(a) ? a->cap.max_recv_wr : 0,
+			 a->cap.max_send_sge, has_rq(a) ? a->cap.max_recv_sge : 0,
+			 a->cap.max_inline_data },
 		.token = (uintptr_t)qp,
 	};
 	struct uroce_ctrl_msg m = { .op = UROCE_OP_CREATE_QP,
@@ -122,11 +136,11 @@ static int map_queues(struct uroce_context *ctx, struct uroce_qp *qp,
 		return EIO;
 	qp->mem_size = r->size;
 	qp->page = (struct uroce_qp_page *)qp->mem;
-	err = wq_init(&qp->sq, qp->domain, &qp->page->sq, qp->mem + r->sq_off, r->sq_depth,
-		      r->sq_stride);
+	err = uroce_wq_init(&qp->sq, qp->domain, &qp->page->sq, qp->mem + r->sq_off, r->sq_depth,
+			    r->sq_stride);
 	if (!err)
-		err = wq_init(&qp->rq, qp->domain, &qp->page->rq, qp->mem + r->rq_off, r->rq_depth,
-			      r->rq_stride);
+		err = uroce_wq_init(&qp->rq, qp->domain, &qp->page->rq, qp->mem + r->rq_off,
+				    r->rq_depth, r->rq_stride);
 	qp->sq.max_wr = r->cap.max_send_wr;
 	qp->sq.max_sge = r->cap.max_send_sge;
 	qp->rq.max_wr = r->cap.max_recv_wr;
@@ -147,8 +161,8 @@ static void fill_public(struct ibv_context *ibctx, struct uroce_qp *qp,
 	v->qp_context = a->qp_context;
 	v->pd = a->pd;
 	v->send_cq = a->send_cq;
-	v->recv_cq = a->recv_cq;
-	v->srq = a->srq;
+	v->recv_cq = has_receives(a) ? a->recv_cq : NULL;
+	v->srq = has_receives(a) ? a->srq : NULL;
 	v->handle = r->handle;
 	v->qp_num = r->qpn;
 	v->qp_type = a->qp_type;
@@ -165,7 +179,7 @@ static void fill_public(struct ibv_context *ibctx, struct uroce_qp *qp,
 	a->cap.max_inline_data = r->cap.max_inline;
 }
 
-static void qp_free(struct uroce_qp *qp)
+void uroce_qp_free(struct uroce_qp *qp)
 {
 	uroce_unmap(qp->mem, qp->mem_size);
 	wq_fini(&qp->sq, qp->domain);
@@ -194,7 +208,7 @@ static struct ibv_qp *create(struct ibv_context *ibctx, struct ibv_qp_init_attr_
 	err = map_queues(ctx, qp, &rep, fd);
 	if (err) {
 		uroce_context_destroy(ctx, UROCE_OP_DESTROY_QP, rep.handle, NULL);
-		qp_free(qp);
+		uroce_qp_free(qp);
 		errno = err;
 		return NULL;
 	}
@@ -232,7 +246,10 @@ struct ibv_qp *uroce_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_at
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return uroce_xrc_target_create(ctx, attr);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -260,6 +277,10 @@ void uroce_qp_forget_work(struct uroce_qp *qp, bool leave)
 	struct uroce_context *ctx = to_context(qp->v.qp.context);
 	struct uroce_cq *send_cq = to_cq(qp->v.qp.send_cq), *recv_cq = to_cq(qp->v.qp.recv_cq);
 
+	if (!send_cq) /* XRC receive: its completions are those of SRQs, and stay */
+		return;
+	if (!recv_cq)
+		recv_cq = send_cq;
 	pthread_mutex_lock(&ctx->objects);
 	lock_cqs(send_cq, recv_cq);
 	if (uroce_ctrl_is_ours(&ctx->ctrl)) {
@@ -307,6 +328,6 @@ int uroce_destroy_qp(struct ibv_qp *ibqp)
 		await_acks(ctx, qp, sent);
 	pthread_cond_destroy(&ibqp->cond);
 	pthread_mutex_destroy(&ibqp->mutex);
-	qp_free(qp);
+	uroce_qp_free(qp);
 	return 0;
 }

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #define QPT(type) (1u << IBV_QPT_##type)
+#define RELIABLE  (QPT(RC) | QPT(XRC_SEND))
+#define CONNECTED (RELIABLE | QPT(UC))
 #define SEND_FLAGS                                                                   \
 	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE | \
 	 IBV_SEND_IP_CSUM)
@@ -18,17 +20,17 @@ static const struct {
 	uint32_t wc_opcode;
 	bool may_inline;
 } opcode_table[] = {
-	[IBV_WR_RDMA_WRITE]           = { QPT(RC) | QPT(UC),           IBV_WC_RDMA_WRITE,   true },
-	[IBV_WR_RDMA_WRITE_WITH_IMM]  = { QPT(RC) | QPT(UC),           IBV_WC_RDMA_WRITE,   true },
-	[IBV_WR_SEND]                 = { QPT(RC) | QPT(UC) | QPT(UD), IBV_WC_SEND,         true },
-	[IBV_WR_SEND_WITH_IMM]        = { QPT(RC) | QPT(UC) | QPT(UD), IBV_WC_SEND,         true },
-	[IBV_WR_RDMA_READ]            = { QPT(RC),                     IBV_WC_RDMA_READ,    false },
-	[IBV_WR_ATOMIC_CMP_AND_SWP]   = { QPT(RC),                     IBV_WC_COMP_SWAP,    false },
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { QPT(RC),                     IBV_WC_FETCH_ADD,    false },
-	[IBV_WR_LOCAL_INV]            = { QPT(RC) | QPT(UC),           IBV_WC_LOCAL_INV,    false },
-	[IBV_WR_BIND_MW]              = { QPT(RC) | QPT(UC),           IBV_WC_BIND_MW,      false },
-	[IBV_WR_SEND_WITH_INV]        = { QPT(RC),                     IBV_WC_SEND,         true },
-	[UROCE_WR_ATOMIC_WRITE]       = { QPT(RC),                     UROCE_WC_ATOMIC_WRITE, true },
+	[IBV_WR_RDMA_WRITE]           = { CONNECTED,           IBV_WC_RDMA_WRITE,     true },
+	[IBV_WR_RDMA_WRITE_WITH_IMM]  = { CONNECTED,           IBV_WC_RDMA_WRITE,     true },
+	[IBV_WR_SEND]                 = { CONNECTED | QPT(UD), IBV_WC_SEND,           true },
+	[IBV_WR_SEND_WITH_IMM]        = { CONNECTED | QPT(UD), IBV_WC_SEND,           true },
+	[IBV_WR_RDMA_READ]            = { RELIABLE,            IBV_WC_RDMA_READ,      false },
+	[IBV_WR_ATOMIC_CMP_AND_SWP]   = { RELIABLE,            IBV_WC_COMP_SWAP,      false },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { RELIABLE,            IBV_WC_FETCH_ADD,      false },
+	[IBV_WR_LOCAL_INV]            = { CONNECTED,           IBV_WC_LOCAL_INV,      false },
+	[IBV_WR_BIND_MW]              = { CONNECTED,           IBV_WC_BIND_MW,        false },
+	[IBV_WR_SEND_WITH_INV]        = { RELIABLE,            IBV_WC_SEND,           true },
+	[UROCE_WR_ATOMIC_WRITE]       = { RELIABLE,            UROCE_WC_ATOMIC_WRITE, true },
 };
 /* clang-format on */
 #define N_OPCODES (sizeof(opcode_table) / sizeof(*opcode_table))
@@ -172,6 +174,8 @@ static int put_operands(const struct uroce_qp *qp, struct uroce_wqe *wqe,
 	default:
 		break;
 	}
+	if (qp->v.qp.qp_type == IBV_QPT_XRC_SEND)
+		wqe->remote_qpn = wr->qp_type.xrc.remote_srqn;
 	if (qp->v.qp.qp_type != IBV_QPT_UD)
 		return 0;
 	if (!wr->wr.ud.ah)

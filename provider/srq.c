@@ -69,15 +69,17 @@ static int make(struct uroce_context *ctx, struct uroce_srq *srq,
 	return 0;
 }
 
-struct ibv_srq *uroce_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+struct uroce_srq *uroce_srq_make(struct ibv_pd *pd, struct ibv_srq_attr *attr,
+				 const struct uroce_create_srq *how)
 {
 	struct uroce_context *ctx = to_context(pd->context);
-	struct uroce_create_srq req = { .pd = pd->handle,
-					.max_wr = attr->attr.max_wr,
-					.max_sge = attr->attr.max_sge };
+	struct uroce_create_srq req = *how;
 	struct uroce_srq *srq = NULL;
 	int err = EINVAL;
 
+	req.pd = pd->handle;
+	req.max_wr = attr->max_wr;
+	req.max_sge = attr->max_sge;
 	if (!req.max_wr || req.max_wr > ctx->attr.max_srq_wr || req.max_sge > ctx->attr.max_srq_sge)
 		goto fail;
 	err = ENOMEM;
@@ -90,13 +92,21 @@ struct ibv_srq *uroce_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *at
 		goto fail;
 	srq->domain = uroce_domain_get(uroce_domain_of(pd));
 	uroce_lock_init(&srq->lock, uroce_domain_is_single_threaded(srq->domain));
-	attr->attr.max_wr = srq->max_wr;
-	attr->attr.max_sge = srq->max_sge;
-	return &srq->v.srq;
+	attr->max_wr = srq->max_wr;
+	attr->max_sge = srq->max_sge;
+	return srq;
 fail:
 	free(srq);
 	errno = err;
 	return NULL;
+}
+
+struct ibv_srq *uroce_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	const struct uroce_create_srq how = { 0 };
+	struct uroce_srq *srq = uroce_srq_make(pd, &attr->attr, &how);
+
+	return srq ? &srq->v.srq : NULL;
 }
 
 /* Nobody posts while the receives move. */

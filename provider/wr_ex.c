@@ -66,7 +66,15 @@ static void refuse(struct uroce_wr_build *b, int err)
 	b->wqe = NULL;
 }
 
-/* The operation before is complete now: a datagram without an address is none. */
+/* UD: an address handle; XRC: an SRQ, but for what stays here. */
+static bool needs_address(const struct uroce_qp *qp, uint32_t opcode)
+{
+	if (qp->v.qp.qp_type == IBV_QPT_XRC_SEND)
+		return opcode != UROCE_WR_LOCAL_INV && opcode != UROCE_WR_BIND_MW;
+	return qp->v.qp.qp_type == IBV_QPT_UD;
+}
+
+/* The operation before is complete now: a message without an address is none. */
 static void conclude(struct uroce_wr_build *b)
 {
 	if (b->needs_address)
@@ -91,7 +99,7 @@ static struct uroce_wqe *begin(struct ibv_qp_ex *ex, uint32_t opcode)
 		return NULL;
 	}
 	b->head++;
-	b->needs_address = qp->v.qp.qp_type == IBV_QPT_UD;
+	b->needs_address = needs_address(qp, opcode);
 	return b->wqe;
 }
 
@@ -219,11 +227,25 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 
 	if (!b->wqe)
 		return;
-	if (!b->needs_address || !ah) {
+	if (!b->needs_address || !ah || from_ex(ex)->v.qp.qp_type != IBV_QPT_UD) {
 		refuse(b, EINVAL);
 		return;
 	}
 	uroce_wqe_set_ud(b->wqe, ah, remote_qpn, remote_qkey);
+	b->needs_address = false;
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+	struct uroce_wr_build *b = &from_ex(ex)->build;
+
+	if (!b->wqe)
+		return;
+	if (from_ex(ex)->v.qp.qp_type != IBV_QPT_XRC_SEND) {
+		refuse(b, EINVAL);
+		return;
+	}
+	b->wqe->remote_qpn = remote_srqn;
 	b->needs_address = false;
 }
 
@@ -323,6 +345,7 @@ void uroce_wr_ex_init(struct uroce_qp *qp, uint64_t send_ops)
 	ex->wr_complete = wr_complete;
 	ex->wr_abort = wr_abort;
 	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
 	ex->wr_set_sge = wr_set_sge;

@@ -11,6 +11,7 @@
 #define DEVICE_RC_RNR_NAK_GEN    (1u << 12)
 #define DEVICE_SRQ_RESIZE        (1u << 13)
 #define DEVICE_MEM_WINDOW        (1u << 17)
+#define DEVICE_XRC               (1u << 20)
 #define DEVICE_MEM_MGT           (1u << 21) /* send with invalidate, local invalidate, bind */
 #define DEVICE_MEM_WINDOW_2B     (1u << 24)
 #define ATOMIC_HCA               1u
@@ -40,7 +41,7 @@ void device_attr(const struct device *dev, struct uroce_device_attr *a)
 	a->max_qp = dev->qpns.n;
 	a->max_qp_wr = UROCE_MAX_QP_WR;
 	a->device_cap_flags = DEVICE_PORT_ACTIVE_EVENT | DEVICE_SYS_IMAGE_GUID | DEVICE_RC_RNR_NAK_GEN |
-			      DEVICE_SRQ_RESIZE;
+			      DEVICE_SRQ_RESIZE | DEVICE_XRC;
 	/* Windows live in one engine's table: see obj_mw.c. */
 	if (dev->daemon->n_workers == 1) {
 		a->device_cap_flags |= DEVICE_MEM_WINDOW | DEVICE_MEM_MGT | DEVICE_MEM_WINDOW_2B;

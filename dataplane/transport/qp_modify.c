@@ -204,14 +204,27 @@ static void apply_attrs(const struct engine *e, struct qp *qp, const struct cmd_
 		r->rnr_left = qp->attr.rnr_retry;
 }
 
-int qp_modify(struct engine *e, const struct cmd_qp_modify *c)
+/* Programs treat XRC as RC: what one half of it has no use for is left aside, as Linux does. */
+static uint32_t mask_without_other_half(uint32_t type, uint32_t mask)
 {
-	struct qp *qp = qp_find(e, c->qpn);
+	if (type == UROCE_QPT_XRC_SEND)
+		return mask & ~(M_DEST_RD | M_MIN_RNR);
+	if (type == UROCE_QPT_XRC_RECV)
+		return mask & ~(M_RD | M_RETRY | M_RNR_RETRY);
+	return mask;
+}
+
+int qp_modify(struct engine *e, const struct cmd_qp_modify *cmd)
+{
+	struct qp *qp = qp_find(e, cmd->qpn);
+	struct cmd_qp_modify filtered = *cmd;
+	const struct cmd_qp_modify *c = &filtered;
 	enum uroce_qps next;
 	int err;
 
 	if (!qp)
 		return -ENOENT;
+	filtered.mask = mask_without_other_half(qp->type, cmd->mask);
 	if ((c->mask & M_STATE) && c->attr.qp_state >= UROCE_N_QPS)
 		return -EINVAL;
 	next = c->mask & M_STATE ? (enum uroce_qps)c->attr.qp_state : qp->state;

@@ -56,6 +56,24 @@ for _program in ("ib_send_bw", "ib_send_lat"):
         case(f"{_program} -c {_type} -r 512: a shared receive queue")(
             lambda p=_program, t=_type: with_options(p, *SMALL, "-c", t, "-r", "512"))
 
+for _program in [*BW, *LAT]:
+    _size = ["-n", "512"] if "atomic" in _program else SMALL
+    case(f"{_program} -c XRC")(
+        lambda p=_program, s=_size: with_options(p, *s, "-c", "XRC"))
+for _program in ("ib_send_bw", "ib_read_bw", "ib_atomic_bw"):
+    _size = ["-n", "512"] if "atomic" in _program else SMALL
+    case(f"{_program} -c XRC -q 8 -e: eight queue pairs, events")(
+        lambda p=_program, s=_size: with_options(p, *s, "-c", "XRC", "-q", "8", "-e"))
+case("ib_send_bw -c XRC -b: both ways at once")(
+    lambda: with_options("ib_send_bw", *SMALL, "-c", "XRC", "-b"))
+
+
+@case("ib_send_bw -c XRC -q 16 with two workers")
+def _():
+    with Daemon("--workers", "2") as d:
+        run_pair(d, "ib_send_bw", *SMALL, "-c", "XRC", "-q", "16")
+
+
 case("ib_send_bw -r 512 -q 8 -e: eight queue pairs on a shared receive queue")(
     lambda: with_options("ib_send_bw", *SMALL, "-r", "512", "-q", "8", "-e"))
 

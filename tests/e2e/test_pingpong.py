@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ibv_{rc,uc,ud,srq}_pingpong: polling and with events, to the other device and to itself."""
-from harness import Daemon, case, free_port, run_cases
+"""ibv_{rc,uc,ud,srq,xsrq}_pingpong: polling and with events, to the other device and to itself."""
+from harness import Daemon, case, free_port, is_listening, run_cases, wait_for
 
 
 def pingpong(server_dev, client_dev, size, *more):
@@ -65,6 +65,33 @@ for _program, _size in {"ibv_uc_pingpong": "8000", "ibv_ud_pingpong": "2048",
             case(f"{_program}, {_how}, {_way}")(
                 lambda program=_program, devs=_devs, opt=_opt, size=_size:
                 other_pingpong(program, *devs, "-s", size, *opt))
+
+
+def xsrq_pingpong(daemon, clients, *more):
+    """The server waits for all clients, then serves them on one SRQ."""
+    port = free_port()
+    args = ["-g", "1", "-n", "100", "-p", port, *more]
+    programs = [daemon.start("ibv_xsrq_pingpong", "-d", "uroce0", "-c", clients, *args)]
+    try:
+        wait_for("the server listens", lambda: is_listening(port), 20)
+        programs += [daemon.start("ibv_xsrq_pingpong", "-d", "uroce1", *args, "127.0.0.1")
+                     for _ in range(clients)]
+        for p in programs:
+            code = p.wait()
+            assert code == 0 and "success" in p.output(), p.describe(code)
+    finally:
+        for p in programs:
+            if p.is_alive():
+                p.kill()
+
+
+# Each side sends to the other's SRQ by number: no QP of the receiver names it.
+for _clients in (1, 3):
+    @case(f"ibv_xsrq_pingpong with {_clients} clients")
+    def _(clients=_clients):
+        for more in ([], ["-e"]):
+            with Daemon("--workers", "2") as d:
+                xsrq_pingpong(d, clients, *more)
 
 
 @case("ibv_srq_pingpong with 100 queue pairs and two workers")
