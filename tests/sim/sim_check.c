@@ -101,6 +101,18 @@ static void same_bytes(struct sim *s, const struct sim_wr *wr, uint32_t rel, con
 			 wr->opcode, wr->len, rel, len);
 }
 
+/* Data comes before the completion that tells of it: none for that index may be in the CQ yet. */
+static void not_told_yet(struct sim *s, const struct fake_qp *qp, const struct fake_cq *cq,
+			 uint8_t queue, uint32_t index)
+{
+	for (uint32_t i = cq->cons; i != cq->ring->prod; i++) {
+		const struct uroce_cqe *c = &cq->cqes[i & (cq->depth - 1)];
+
+		if (c->qpn == qp->qpn && c->queue == queue && c->wqe_index == index)
+			sim_fail(s, "the completion of %u in queue %u comes before its data", index, queue);
+	}
+}
+
 static void placed_write(struct sim *s, struct sim_wr *wr, uint32_t rel, const uint8_t *bytes,
 			 uint64_t len)
 {
@@ -126,6 +138,7 @@ static void placed_result(struct sim *s, struct sim_wr *wr, uint32_t rel, const 
 	}
 	if (rel + len > wr->placed)
 		wr->placed = rel + (uint32_t)len;
+	not_told_yet(s, wr->qp->qp, wr->qp->qp->conf.send_cq, UROCE_CQE_SQ, wr->index);
 }
 
 static void placed_message(struct sim *s, struct sim_recv *r, uint32_t rel, const uint8_t *bytes,
@@ -142,6 +155,7 @@ static void placed_message(struct sim *s, struct sim_recv *r, uint32_t rel, cons
 	if (rel != r->placed)
 		sim_fail(s, "receive %u: bytes at %u placed when %u are due", r->index, rel, r->placed);
 	same_bytes(s, wr, rel, bytes, len);
+	not_told_yet(s, r->qp->qp, r->qp->qp->conf.recv_cq, UROCE_CQE_RQ, r->index);
 	r->placed += (uint32_t)len;
 }
 

@@ -95,7 +95,7 @@ START_TEST(progress_restarts_the_budget)
 {
 	static uint32_t left;
 
-	start(8, 1);
+	start(4, 1); /* too short for a probe: each try is a timeout */
 	s.p.link.filter = one_at_a_time;
 	s.p.link.filter_ctx = &left;
 	scene_post(&s, 0, UROCE_WR_READ, 0, 20 * 1024);

@@ -110,8 +110,32 @@ START_TEST(a_gap_draws_one_nak_with_the_expected_psn)
 	raw_expect_none(&r);
 	raw_write(&r, BTH_WRITE_ONLY, BASE, 0, 8, 8);
 	raw_expect_ack(&r, ACK, BASE, 1);
-	raw_write(&r, BTH_WRITE_ONLY, BASE + 2, 0, 8, 8);
+	raw_write(&r, BTH_WRITE_ONLY, BASE + 30, 0, 8, 8);
 	raw_expect_ack(&r, NAK_SEQ, BASE + 1, 1);
+}
+END_TEST
+
+/* A burst: the first is refused for want of a receive, the next two come in the wrong order. */
+START_TEST(a_gap_behind_a_refused_packet_does_not_hide_the_refusal)
+{
+	static const struct {
+		uint8_t op;
+		uint32_t ahead;
+	} burst[3] = { { BTH_SEND_ONLY, 0 }, { BTH_WRITE_ONLY, 2 }, { BTH_WRITE_ONLY, 1 } };
+	static struct pktgen gen[3];
+	const struct frame *f[3];
+
+	for (uint32_t i = 0; i < 3; i++) {
+		struct packet pk = { .opcode = burst[i].op, .psn = (BASE + burst[i].ahead) & 0xffffff,
+				     .pkey = 0xffff, .dest_qpn = r.qp->qpn, .va = r.mem->iova,
+				     .rkey = r.mem->key, .dma_len = 8, .payload_len = 8, .ack_req = true };
+
+		gen[i] = r.gen;
+		f[i] = pktgen_frame(&gen[i], &pk, NULL);
+	}
+	engine_rx(r.dev.engine, r.now, f, 3);
+	raw_pull(&r);
+	raw_expect_ack(&r, 0x20 | 12, BASE, 0);
 }
 END_TEST
 
@@ -565,6 +589,7 @@ Suite *suite_make(void)
 	tcase_add_test(c, an_ack_inside_a_message_repeats_the_old_msn);
 	tcase_add_test(c, acks_of_one_burst_become_one);
 	tcase_add_test(c, a_gap_draws_one_nak_with_the_expected_psn);
+	tcase_add_test(c, a_gap_behind_a_refused_packet_does_not_hide_the_refusal);
 	tcase_add_loop_test(c, half_the_circle_is_ahead_and_half_is_behind, 0, N(halves));
 	tcase_add_test(c, a_duplicate_write_is_acknowledged_and_not_executed);
 	tcase_add_test(c, a_duplicate_send_takes_no_receive);
