@@ -213,6 +213,11 @@ class Daemon:
             raise AssertionError(f"uroced ended with {self.proc.returncode} at once:\n{said}")
         return self
 
+    def stop_others(self):
+        """A daemon that a case had `uroce run` start in our place must not outlive the case."""
+        if os.path.exists(os.path.join(self.run_dir, "control.sock")):
+            Program([self.uroce, "stop"], env=self.env(), user=self.user).wait(20)
+
     def __exit__(self, kind, *_):
         code = 0
         if self.proc.poll() is None:
@@ -223,6 +228,7 @@ class Daemon:
                 self.proc.kill()
                 self.proc.wait()
                 code = "killed: it did not stop within 15 s of SIGTERM"
+        self.stop_others()
         said = self.log_text()
         self._remove()
         if kind is None:

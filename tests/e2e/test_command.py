@@ -28,6 +28,10 @@ class TempDir:
         return self.path
 
     def __exit__(self, *_):
+        own = os.path.join(self.path, "run")
+        for run_dir in (self.path, own):
+            if os.path.exists(os.path.join(run_dir, "uroced.pid")):
+                Program([UROCE, "stop"], env={"UROCE_RUN_DIR": run_dir}).wait(20)
         shutil.rmtree(self.path, ignore_errors=True)
 
 

@@ -31,6 +31,7 @@ def _():
         assert "uroced" in d.command("status").output
         assert "has stopped" in d.command("stop").output
     finally:
+        d.stop_others()
         d.log = open("/dev/null", "rb")
         d._remove()  # pylint: disable=protected-access
 
