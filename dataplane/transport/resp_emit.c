@@ -99,6 +99,13 @@ static unsigned emit_read(struct engine *e, struct qp *qp, struct resp_item *it,
 	if (!read_gather(e, qp, it, out, k, len)) {
 		psn_t psn = it->psn;
 
+		/* Perhaps nobody waits for it any more: as with one that is refused on arrival. */
+		if (it->is_replay) {
+			engine_count(e, CNT_DROP_REPLAY, 1);
+			queue_pop(qp);
+			return 0;
+		}
+
 		/* The region went away under a READ that had been accepted: the NAK is in its place. */
 		qp->resp.n_queue = 0;
 		responder_apply(e, qp, RESP_BAD_ACCESS, psn);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Answers waiting to be sent, in PSN order, and the replay of READs and atomics. Its length is
- * bounded: at most max_dest_rd_atomic fresh READs and atomics, as many replays, an ACK after the
- * last of them and one NAK.
+ * bounded: at most max_dest_rd_atomic fresh READs and atomics, as many replays, an ACK after each
+ * fresh one and one NAK.
  */
 #include <string.h>
 
@@ -158,8 +158,10 @@ static enum resp_verdict replay_atomic(struct engine *e, struct qp *qp, const st
 		if (s->queue[i].kind == RESP_ATOMIC && psn_eq(s->queue[i].psn, psn))
 			return RESP_HANDLED;
 	}
-	for (uint32_t i = 0; i < QP_MAX_RD_ATOMIC; i++) {
-		const struct resp_saved *r = &s->saved[i];
+	/* The newest first: PSNs come round again, and results of the last round are still there. */
+	for (uint32_t i = 1; i <= QP_MAX_RD_ATOMIC; i++) {
+		const struct resp_saved *r =
+			&s->saved[(s->saved_at + QP_MAX_RD_ATOMIC - i) % QP_MAX_RD_ATOMIC];
 		struct resp_item item = {
 			.kind = RESP_ATOMIC,
 			.syndrome = AETH_ACK_UNLIMITED,
