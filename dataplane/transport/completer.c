@@ -82,6 +82,8 @@ static void comp_go_back(struct engine *e, struct qp *qp, enum counter why, bool
 		return;
 	}
 	engine_count(e, why, 1);
+	if (!retry_may_rewind(e, qp))
+		return;
 	retry_lost(e, qp);
 	requester_rewind(e, qp);
 	r->is_rewound = true;

@@ -15,6 +15,7 @@
 
 #define ENGINE_WINDOW   512u /* packets in flight per QP, unless configured */
 #define ENGINE_BURST    32u  /* packets of one QP in a row; also frames gathered in one call */
+#define ENGINE_VISITS   256u /* QPs looked at in one engine_tx, whether they send or not */
 #define ENGINE_CWND_MIN 16u  /* packets in flight however much is lost */
 #define ACKREQ_EVERY    64u  /* packets inside a long message */
 
@@ -90,6 +91,7 @@ void retry_arm(struct engine *e, struct qp *qp);
 void retry_sent(struct engine *e, struct qp *qp, psn_t psn);
 void retry_progress(struct engine *e, struct qp *qp, psn_t old_una);
 void retry_lost(const struct engine *e, struct qp *qp);
+bool retry_may_rewind(struct engine *e, struct qp *qp);
 uint64_t retry_patience(const struct qp *qp);
 void retry_stop(struct engine *e, struct qp *qp);
 void retry_rnr(struct engine *e, struct qp *qp, uint8_t code);

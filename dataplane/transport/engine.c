@@ -168,22 +168,33 @@ bool engine_tx_pending(const struct engine *e)
 	return e->sched_head != NULL;
 }
 
+/*
+ * Answers go first, as they are what a peer waits for; but who filled the room alone comes second
+ * the next time, or a stream of READs would keep the QP's own work waiting as long as it lasts.
+ */
+static unsigned engine_tx_qp(struct engine *e, struct qp *qp, struct frame *const *out, unsigned n)
+{
+	unsigned room = n < ENGINE_BURST ? n : ENGINE_BURST;
+	bool is_own = qp->is_own_turn;
+	unsigned k = is_own ? requester_emit(e, qp, out, room) : responder_emit(e, qp, out, room);
+
+	qp->is_own_turn = k == room && !is_own;
+	if (k < room)
+		k += is_own ? responder_emit(e, qp, out + k, room - k)
+			    : requester_emit(e, qp, out + k, room - k);
+	if (k == room)
+		sched_add(e, qp);
+	return k;
+}
+
 unsigned engine_tx(struct engine *e, uint64_t now, struct frame *const *out, unsigned n)
 {
 	unsigned done = 0;
 	struct qp *qp;
 
 	engine_enter(e, now);
-	while (done < n && (qp = sched_pop(e))) {
-		unsigned room = n - done < ENGINE_BURST ? n - done : ENGINE_BURST;
-		unsigned k = responder_emit(e, qp, out + done, room);
-
-		if (k < room)
-			k += requester_emit(e, qp, out + done + k, room - k);
-		done += k;
-		if (k == room)
-			sched_add(e, qp);
-	}
+	for (unsigned i = 0; i < ENGINE_VISITS && done < n && (qp = sched_pop(e)); i++)
+		done += engine_tx_qp(e, qp, out + done, n - done);
 	engine_leave(e);
 	return done;
 }

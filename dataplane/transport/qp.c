@@ -249,6 +249,8 @@ static void flush_sq(struct engine *e, struct qp *qp)
 		qp_complete_send(e, qp, r->tail++, UROCE_WC_WR_FLUSH_ERR, UROCE_VERR_NONE);
 	}
 	r->una = r->cur = r->tail;
+	r->cur_pkt = 0; /* UC and UD go on from SQE, perhaps after a message that broke off */
+	r->una_psn = r->nxt_psn = r->sent_psn = r->asg_psn;
 	r->is_failing = false;
 }
 

@@ -11,7 +11,7 @@
 #include "dataplane/transport/timer.h"
 
 #define QP_MAX_RD_ATOMIC 16u /* ORD and IRD */
-#define RESP_QUEUE       (2 * QP_MAX_RD_ATOMIC + 8)
+#define RESP_QUEUE       (3 * QP_MAX_RD_ATOMIC + 8)
 
 /* A WQE that was taken from the SQ: what retransmission needs besides the slot's SGEs. */
 struct send_rec {
@@ -50,6 +50,7 @@ struct qp_req {
 	uint32_t since_ackreq;
 	uint8_t retry_left, rnr_left;
 	bool is_rnr_waiting;
+	uint32_t n_rewinds; /* since the last progress */
 	bool is_rewound; /* went back to rewound_psn at rewound_at on a NAK; once is enough */
 	psn_t rewound_psn;
 	uint64_t rewound_at;
@@ -133,6 +134,7 @@ struct qp {
 	enum uroce_qps state;
 	bool is_sig_all;
 	bool is_queued; /* on the scheduler's list */
+	bool is_own_turn; /* answers filled the last burst: requests go first in the next */
 	bool is_doomed; /* a completion was lost: goes to ERR at the end of this entry */
 	struct qp *next_queued;
 	struct qp *next_doomed;

@@ -22,7 +22,8 @@ static bool req_may_send(const struct qp *qp, const struct send_rec *rec)
 
 	if (r->cur_pkt == 0 && (rec->flags & UROCE_WQE_FENCE) && r->rd_atomic)
 		return false;
-	if (wr_is_rd_atomic(rec->op) && r->rd_atomic >= qp->attr.max_rd_atomic)
+	/* One may always go: the limit may have become 0 since this one was taken. */
+	if (wr_is_rd_atomic(rec->op) && r->rd_atomic && r->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
 	/* IBA vol. 1, 9.7.2: never more than 2^23 PSNs outstanding, or old and new look the same.
 	 */
@@ -353,9 +354,10 @@ static unsigned req_emit_wqe(struct engine *e, struct qp *qp, struct send_rec *r
 	return k;
 }
 
+/* Local operations are bounded too: who posts as fast as we take must not hold the engine. */
 unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *out, unsigned n)
 {
-	unsigned done = 0;
+	unsigned done = 0, n_local = 0;
 
 	if (!qp->sq_depth)
 		return 0;
@@ -367,8 +369,12 @@ unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 		struct send_rec *rec = req_current(e, qp);
 		unsigned k;
 
-		if (rec && wr_is_local(rec->op) && req_local_op(e, qp, rec))
-			continue;
+		if (rec && wr_is_local(rec->op) && req_local_op(e, qp, rec)) {
+			if (++n_local < ENGINE_BURST)
+				continue;
+			sched_add(e, qp);
+			break;
+		}
 		k = rec && !wr_is_local(rec->op) ? req_emit_wqe(e, qp, rec, out + done, n - done)
 						 : 0;
 		if (!k)
@@ -377,5 +383,6 @@ unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 	}
 	if (done)
 		retry_arm(e, qp);
+	requester_check_drained(e, qp);
 	return done;
 }

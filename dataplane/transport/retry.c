@@ -2,7 +2,8 @@
 /* The transport timer of a requester: local ACK timeout, RNR wait, and their budgets. */
 #include "dataplane/transport/core.h"
 
-#define PROBES 4u
+#define PROBES       4u
+#define NAKS_A_RETRY 8u
 
 /* IBA vol. 1, table "Encoding for RNR NAK Timer Field": units of 10 us. */
 static const uint32_t rnr_10us[32] = {
@@ -116,6 +117,7 @@ void retry_progress(struct engine *e, struct qp *qp, psn_t old_una)
 	r->retry_left = qp->attr.retry_cnt;
 	r->rnr_left = qp->attr.rnr_retry;
 	r->is_rewound = false;
+	r->n_rewinds = 0;
 	r->n_probes = 0;
 	rtt_sample(e, r, old_una);
 	r->cwnd_acked += psn_dist(old_una, r->una_psn);
@@ -141,6 +143,19 @@ void retry_lost(const struct engine *e, struct qp *qp)
 		r->cwnd = least;
 }
 
+/*
+ * NAKs count as retries too: a path that loses the packet at una each time, and not what follows,
+ * never lets the timeout come. More generously than timeouts, as one loss may draw several.
+ */
+bool retry_may_rewind(struct engine *e, struct qp *qp)
+{
+	if (qp->req.n_rewinds++ < NAKS_A_RETRY * (qp->attr.retry_cnt + 1u))
+		return true;
+	engine_count(e, CNT_REQ_RETRIES_EXCEEDED, 1);
+	requester_fail(e, qp, UROCE_WC_RETRY_EXC_ERR, UROCE_VERR_TIMEOUT);
+	return false;
+}
+
 void retry_rnr(struct engine *e, struct qp *qp, uint8_t code)
 {
 	struct qp_req *r = &qp->req;
@@ -154,6 +169,7 @@ void retry_rnr(struct engine *e, struct qp *qp, uint8_t code)
 	if (qp->attr.rnr_retry != 7)
 		r->rnr_left--;
 	r->retry_left = qp->attr.retry_cnt; /* whoever answers is alive */
+	r->n_rewinds = 0;
 	requester_rewind(e, qp);
 	r->is_rnr_waiting = true;
 	timer_set(&e->timers, &qp->timer, e->now + retry_rnr_ns(code));
