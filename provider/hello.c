@@ -38,7 +38,8 @@ static void explain_memory(const struct ucred *daemon, char *text, size_t size)
 		snprintf(text, size, "uroced runs as uid %u, this program as uid %u: %s",
 			 daemon->uid, geteuid(), cure);
 	else if (prctl(PR_GET_DUMPABLE) != 1)
-		snprintf(text, size, "this program is not dumpable (set-uid, file capabilities, or "
+		snprintf(text, size,
+			 "this program is not dumpable (set-uid, file capabilities, or "
 			 "PR_SET_DUMPABLE): run uroced as root with CAP_SYS_PTRACE");
 	else if (yama_scope() > 1)
 		snprintf(text, size,
@@ -103,14 +104,20 @@ static int adopt(struct uroce_context *ctx, const struct uroce_hello_rep *rep, i
 
 int uroce_hello(struct uroce_context *ctx, const char *device, const char *path)
 {
-	struct uroce_hello hello = { .magic = UROCE_ABI_MAGIC, .version = UROCE_ABI_VERSION,
+	struct uroce_hello hello = { .magic = UROCE_ABI_MAGIC,
+				     .version = UROCE_ABI_VERSION,
 				     .probe_addr = (uintptr_t)&ctx->probe_word,
 				     .client_pid = (uint32_t)getpid(),
 				     .flags = ctx->is_imported ? UROCE_HELLO_IMPORT : 0 };
 	struct uroce_hello_rep rep;
 	int fds[UROCE_CTRL_FDS_MAX];
-	struct uroce_ctrl_msg m = { .op = UROCE_OP_HELLO, .body = &hello, .len = sizeof(hello),
-				    .send_fd = ctx->vctx.context.cmd_fd, .rep = &rep, .rep_size = sizeof(rep), .fds = fds,
+	struct uroce_ctrl_msg m = { .op = UROCE_OP_HELLO,
+				    .body = &hello,
+				    .len = sizeof(hello),
+				    .send_fd = ctx->vctx.context.cmd_fd,
+				    .rep = &rep,
+				    .rep_size = sizeof(rep),
+				    .fds = fds,
 				    .max_fds = UROCE_CTRL_FDS_MAX };
 	int err;
 

@@ -58,27 +58,28 @@ struct uroce_context {
 	struct verbs_context vctx;
 
 	struct uroce_ctrl ctrl;
-	uint8_t *uar;                   /* page 0, then one page a worker */
+	uint8_t *uar; /* page 0, then one page a worker */
 	size_t uar_size;
 	uint32_t n_workers;
 	int wake_fd[UROCE_MAX_WORKERS];
-	uint64_t probe_word;            /* what the daemon reads and writes back in PROBE_MEMORY */
-	struct uroce_device_attr attr;  /* static; read at open */
-	struct uroce_source *command;   /* cmd_fd */
-	struct uroce_source *async;     /* async_fd */
-	bool is_imported;               /* by the command descriptor of another */
-	atomic_bool is_dead;            /* the daemon is gone: never cleared */
-	atomic_ullong looked_at;        /* when a poll last asked after the daemon, ns */
+	uint64_t probe_word;           /* what the daemon reads and writes back in PROBE_MEMORY */
+	struct uroce_device_attr attr; /* static; read at open */
+	struct uroce_source *command;  /* cmd_fd */
+	struct uroce_source *async;    /* async_fd */
+	bool is_imported;              /* by the command descriptor of another */
+	atomic_bool is_dead;           /* the daemon is gone: never cleared */
+	atomic_ullong looked_at;       /* when a poll last asked after the daemon, ns */
 
-	atomic_size_t dm_used;          /* bytes of device memory */
+	atomic_size_t dm_used; /* bytes of device memory */
 
-	pthread_mutex_t objects;        /* what follows */
-	struct uroce_source *wake;      /* a channel of our own, for pollers that sleep; made when needed */
+	pthread_mutex_t objects; /* what follows */
+	struct uroce_source
+		*wake; /* a channel of our own, for pollers that sleep; made when needed */
 	struct uroce_cq *cqs;
 	struct uroce_qp *qps;
 	struct uroce_mr *mrs;
 	struct uroce_qp *qp_slot[UROCE_CTX_QPS]; /* an entry changes under the locks of its CQs */
-	struct uroce_context *next;     /* list of all contexts of this process */
+	struct uroce_context *next;              /* list of all contexts of this process */
 };
 
 struct uroce_cq {
@@ -90,17 +91,17 @@ struct uroce_cq {
 	size_t page_size; /* of the mapping that is the page's alone; 0: it is in mem */
 	uint32_t depth, n_subs, sub_off;
 	uint64_t sub_stride;
-	uint32_t next_sub;               /* where the next poll begins */
+	uint32_t next_sub; /* where the next poll begins */
 	uint32_t cons[UROCE_MAX_WORKERS];
 	uint32_t prod[UROCE_MAX_WORKERS]; /* as last looked up: entries before it are there */
-	uint32_t taken;                  /* bit: cons of that sub-ring is to be published */
-	struct uroce_cqe cur;            /* extended polling: the completion being read */
-	bool is_flushing;                /* extended polling: of a dead daemon, `objects` held */
-	struct uroce_pd *domain;         /* parent domain, or NULL */
-	struct uroce_source *source;     /* its completion channel, or NULL */
-	struct uroce_source *wake;       /* without one: the context's wake-up channel, or NULL */
-	atomic_uint events_read;         /* events of either kind the program was given */
-	bool is_told_dead;               /* the channel carried a last event for it */
+	uint32_t taken;                   /* bit: cons of that sub-ring is to be published */
+	struct uroce_cqe cur;             /* extended polling: the completion being read */
+	bool is_flushing;                 /* extended polling: of a dead daemon, `objects` held */
+	struct uroce_pd *domain;          /* parent domain, or NULL */
+	struct uroce_source *source;      /* its completion channel, or NULL */
+	struct uroce_source *wake;        /* without one: the context's wake-up channel, or NULL */
+	atomic_uint events_read;          /* events of either kind the program was given */
+	bool is_told_dead;                /* the channel carried a last event for it */
 	struct uroce_cq *next;
 };
 
@@ -110,17 +111,18 @@ struct uroce_wr_record {
 	uint32_t wc_opcode;
 };
 
-/* A work queue as its producer sees it. head: next index to fill; tail: oldest not yet completed. */
+/* A work queue as its producer sees it. head: next index to fill; tail: oldest not yet completed.
+ */
 struct uroce_wq {
-	struct uroce_lock lock;  /* producers; head is stored with it held */
+	struct uroce_lock lock; /* producers; head is stored with it held */
 	uint8_t *slots;
 	struct uroce_ring *ring;
 	struct uroce_wr_record *wr;
-	bool is_wr_custom;       /* wr came from the parent domain's allocator */
+	bool is_wr_custom; /* wr came from the parent domain's allocator */
 	uint32_t depth, stride;
 	uint32_t max_wr, max_sge;
 	atomic_uint head;
-	atomic_uint tail;        /* stored under the CQ's lock */
+	atomic_uint tail; /* stored under the CQ's lock */
 };
 
 /* ibv_wr_*: what lies between ibv_wr_start and ibv_wr_complete. */
@@ -132,7 +134,7 @@ struct uroce_wr_build {
 };
 
 struct uroce_srq {
-	union verbs_srq v; /* first */
+	union verbs_srq v;       /* first */
 	struct uroce_lock lock;  /* producers */
 	struct uroce_pd *domain; /* parent domain, or NULL */
 	uint8_t *mem;
@@ -164,9 +166,9 @@ struct uroce_qp {
 };
 
 struct uroce_mr {
-	struct verbs_mr v; /* first */
-	uint64_t iova;        /* the address that WRs use for v.ibv_mr.addr */
-	struct uroce_dm *dm;  /* which device memory it shows, or NULL */
+	struct verbs_mr v;   /* first */
+	uint64_t iova;       /* the address that WRs use for v.ibv_mr.addr */
+	struct uroce_dm *dm; /* which device memory it shows, or NULL */
 	struct uroce_mr *next;
 };
 
@@ -223,7 +225,8 @@ int uroce_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device
 int uroce_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr);
 
 /* mr.c, ah.c */
-struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access);
+struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			    int access);
 struct ibv_mr *uroce_mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				 int access); /* of any length, also 0 */
 int uroce_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
@@ -240,7 +243,8 @@ struct ibv_mr *uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm
 void uroce_dm_put(struct uroce_dm *dm); /* a region of it is gone */
 
 /* share.c: objects of the context whose command descriptor we were given. */
-int uroce_share_settle(struct uroce_context *ctx, const char *device); /* be a context of that device */
+int uroce_share_settle(struct uroce_context *ctx,
+		       const char *device); /* be a context of that device */
 struct ibv_pd *uroce_import_pd(struct ibv_context *ctx, uint32_t handle);
 void uroce_unimport_pd(struct ibv_pd *pd);
 struct ibv_mr *uroce_import_mr(struct ibv_pd *pd, uint32_t handle);
@@ -272,7 +276,8 @@ int uroce_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 void uroce_cq_purge(struct uroce_cq *cq, const struct uroce_qp *qp); /* lock held */
 /* The next completion for the program, wr_id and opcode as it posted them. Lock held. */
 bool uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe);
-void uroce_cq_give_back(struct uroce_cq *cq); /* after the last take: the entries are free. Lock held */
+void uroce_cq_give_back(
+	struct uroce_cq *cq); /* after the last take: the entries are free. Lock held */
 /* The daemon is dead: the next request of this CQ's QPs, flushed. `objects` and lock held. */
 bool uroce_cq_take_flushed(struct uroce_context *ctx, struct uroce_cq *cq, struct uroce_cqe *cqe);
 /* A poll was empty: let others work. 0, or EIO: the CQ is in error. Lock not held. */

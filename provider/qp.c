@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define QP_ATTR_MASK \
+#define QP_ATTR_MASK                                                                     \
 	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | \
 	 IBV_QP_INIT_ATTR_CREATE_FLAGS)
 
@@ -50,7 +50,8 @@ int uroce_wq_init(struct uroce_wq *wq, struct uroce_pd *domain, struct uroce_rin
 	wq->stride = stride;
 	if (!depth)
 		return 0;
-	wq->wr = uroce_domain_alloc(domain, depth * sizeof(*wq->wr), UROCE_RES_QP, &wq->is_wr_custom);
+	wq->wr = uroce_domain_alloc(domain, depth * sizeof(*wq->wr), UROCE_RES_QP,
+				    &wq->is_wr_custom);
 	return wq->wr ? 0 : ENOMEM;
 }
 
