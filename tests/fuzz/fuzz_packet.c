@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The packet parser fed raw frames, flat and split. What it accepts must describe itself, lie within
- * the frame, and build into the same bytes of payload again.
+ * The packet parser fed raw frames, flat and split. What it accepts must describe itself, lie
+ * within the frame, and build into the same bytes of payload again.
  */
 #include <stdlib.h>
 
@@ -41,11 +41,12 @@ static void rebuild(const struct packet *pk)
 	for (uint32_t i = 0; i < pk->n_segs; at += pk->seg[i++].len)
 		memcpy(f.buf + at, pk->seg[i].base, pk->seg[i].len);
 	f.n_segs = pk->payload_len != 0;
-	f.seg[0] = (struct frame_seg){ f.buf, pk->payload_len };
+	f.seg[0] = (struct frame_seg) { f.buf, pk->payload_len };
 	net_template_build(&t, &pk->net);
 	packet_build(pk, &t, &f);
 	REQUIRE(packet_parse(&again, &f, true) == PACKET_OK);
-	REQUIRE(again.opcode == pk->opcode && again.psn == pk->psn && again.dest_qpn == pk->dest_qpn);
+	REQUIRE(again.opcode == pk->opcode && again.psn == pk->psn &&
+		again.dest_qpn == pk->dest_qpn);
 	REQUIRE(again.payload_len == pk->payload_len);
 }
 
@@ -81,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			f.trailer_len = trailer;
 			memcpy(f.trailer, mem + n - trailer, trailer);
 			f.n_segs = 1;
-			f.seg[0] = (struct frame_seg){ mem + cut, n - cut - trailer };
+			f.seg[0] = (struct frame_seg) { mem + cut, n - cut - trailer };
 		}
 	}
 	parse(&f);

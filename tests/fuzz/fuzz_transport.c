@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Responder and completer fed frames: raw ones, or composed ones that get past the parser. One engine
- * with an RC, a UC and a UD QP, work posted on all of them. Nothing outside a region may be touched,
- * no completion may be impossible, and every frame that the engine sends must be well formed.
+ * Responder and completer fed frames: raw ones, or composed ones that get past the parser. One
+ * engine with an RC, a UC and a UD QP, work posted on all of them. Nothing outside a region may be
+ * touched, no completion may be impossible, and every frame that the engine sends must be well
+ * formed.
  */
 #include <infiniband/verbs.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "tests/support/pktgen.h"
 
 #define REQUIRE(cond) ((cond) ? (void)0 : abort())
-#define STEPS 64
+#define STEPS         64
 
 struct world {
 	struct pair p;
@@ -24,14 +25,19 @@ struct world {
 
 static void post_work(struct world *w, struct fake_qp *qp)
 {
-	static const uint8_t op[] = { UROCE_WR_SEND, UROCE_WR_READ, UROCE_WR_FETCH_ADD, UROCE_WR_WRITE,
-				      UROCE_WR_READ };
+	static const uint8_t op[] = { UROCE_WR_SEND, UROCE_WR_READ, UROCE_WR_FETCH_ADD,
+				      UROCE_WR_WRITE, UROCE_WR_READ };
 
 	for (unsigned i = 0; i < 5; i++) {
 		uint32_t len = op[i] == UROCE_WR_FETCH_ADD ? 8 : 700 * i;
-		struct fake_wr wr = { .wr_id = i, .opcode = op[i], .flags = UROCE_WQE_SIGNALED,
-				      .n_sge = 1, .sge = { fake_sge(w->r, 64, len) },
-				      .remote_addr = 0x1000, .rkey = 0x100, .remote_qpn = 5 };
+		struct fake_wr wr = { .wr_id = i,
+				      .opcode = op[i],
+				      .flags = UROCE_WQE_SIGNALED,
+				      .n_sge = 1,
+				      .sge = { fake_sge(w->r, 64, len) },
+				      .remote_addr = 0x1000,
+				      .rkey = 0x100,
+				      .remote_qpn = 5 };
 
 		if (qp->conf.type != UROCE_QPT_RC)
 			wr.opcode = UROCE_WR_SEND;
@@ -49,7 +55,10 @@ static void setup(struct world *w)
 {
 	static const uint32_t type[3] = { UROCE_QPT_RC, UROCE_QPT_UC, UROCE_QPT_UD };
 	struct pair_conf conf = { .no_icrc_check = true };
-	struct pair_rc rc = { .mtu = IBV_MTU_256, .psn = { 100, 200 }, .rd_atomic = 4, .rnr_retry = 2,
+	struct pair_rc rc = { .mtu = IBV_MTU_256,
+			      .psn = { 100, 200 },
+			      .rd_atomic = 4,
+			      .rnr_retry = 2,
 			      .retry_cnt = 2 };
 	struct net_path path;
 
@@ -85,7 +94,8 @@ static const struct frame *compose(struct world *w, struct input *in)
 	}
 	if (!opcode_get(pk.opcode)->name)
 		pk.opcode &= 0x0f;
-	pk.psn = ((how & 1 ? info.epsn : info.una_psn) + (uint32_t)(int8_t)input_u8(in)) & BTH_PSN_MASK;
+	pk.psn = ((how & 1 ? info.epsn : info.una_psn) + (uint32_t)(int8_t)input_u8(in)) &
+		 BTH_PSN_MASK;
 	pk.ack_req = how & 2;
 	pk.solicited = how & 4;
 	pk.va = w->r->iova + (how & 8 ? input_u32(in) : input_u8(in) * 8u);

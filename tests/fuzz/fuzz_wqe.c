@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Hostile shared memory: the queues and indices that a process may write to are filled from the
- * fuzzer's bytes, also while work is in flight. The engine may fail that QP and no other, touches no
- * byte outside a region, and what it sends is well formed.
+ * fuzzer's bytes, also while work is in flight. The engine may fail that QP and no other, touches
+ * no byte outside a region, and what it sends is well formed.
  */
 #include <infiniband/verbs.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tests/support/pair.h"
 
 #define REQUIRE(cond) ((cond) ? (void)0 : abort())
-#define STEPS 48
+#define STEPS         48
 
 struct world {
 	struct pair p;
@@ -24,12 +24,18 @@ struct world {
 static void setup(struct world *w, uint32_t type)
 {
 	static const struct pair_conf conf;
-	struct pair_rc rc = { .mtu = IBV_MTU_256, .psn = { 0xfffff0, 200 }, .rd_atomic = 4, .timeout = 4,
-			      .rnr_retry = 2, .retry_cnt = 2 };
+	struct pair_rc rc = { .mtu = IBV_MTU_256,
+			      .psn = { 0xfffff0, 200 },
+			      .rd_atomic = 4,
+			      .timeout = 4,
+			      .rnr_retry = 2,
+			      .retry_cnt = 2 };
 
 	pair_init(&w->p, &conf);
 	for (unsigned i = 0; i < 2; i++) {
-		struct fake_qp_conf qc = { .type = type, .sq_depth = 8, .rq_depth = 8, .max_inline = 64 };
+		struct fake_qp_conf qc = {
+			.type = type, .sq_depth = 8, .rq_depth = 8, .max_inline = 64
+		};
 
 		w->cq[i] = fake_cq_new(&w->p.dev[i], 32);
 		w->r[i] = fake_reg(&w->p.dev[i], 8192, 0xf);
@@ -48,15 +54,21 @@ static void setup(struct world *w, uint32_t type)
 static void good_wqe(struct world *w, struct input *in)
 {
 	uint8_t flags = input_u8(in);
-	struct fake_wr wr = { .wr_id = 1, .opcode = input_u8(in) % 20, .flags = flags & 0x0f,
-			      .n_sge = flags >> 6, .remote_addr = w->r[1]->iova + input_u8(in) * 8u,
-			      .rkey = w->r[1]->key, .inline_data = in->at, .remote_qpn = w->b->qpn };
+	struct fake_wr wr = { .wr_id = 1,
+			      .opcode = input_u8(in) % 20,
+			      .flags = flags & 0x0f,
+			      .n_sge = flags >> 6,
+			      .remote_addr = w->r[1]->iova + input_u8(in) * 8u,
+			      .rkey = w->r[1]->key,
+			      .inline_data = in->at,
+			      .remote_qpn = w->b->qpn };
 
 	wr.inline_len = flags & UROCE_WQE_INLINE ? input_u8(in) : 0;
 	if (wr.inline_len > in->left)
 		wr.inline_data = NULL;
 	for (unsigned i = 0; i < wr.n_sge; i++)
-		wr.sge[i] = fake_sge(w->r[0], input_u8(in) * 16u, input_u8(in) * (flags & 32 ? 32u : 1u));
+		wr.sge[i] = fake_sge(w->r[0], input_u8(in) * 16u,
+				     input_u8(in) * (flags & 32 ? 32u : 1u));
 	fake_post_send(w->a, &wr);
 }
 
@@ -66,7 +78,9 @@ static void step(struct world *w, struct input *in)
 	uint32_t at;
 
 	switch (input_u8(in) % 10) {
-	case 0: case 1: case 2:
+	case 0:
+	case 1:
+	case 2:
 		good_wqe(w, in);
 		break;
 	case 3: /* scribble over the SQ */

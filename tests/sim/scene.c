@@ -39,7 +39,8 @@ void scene_init(struct scene *s, const struct scene_conf *conf)
 	s->p.link.filter = filter;
 	s->p.link.filter_ctx = s;
 	for (unsigned i = 0; i < 2; i++) {
-		struct fake_qp_conf qc = { .type = c->type, .sq_depth = c->sq_depth,
+		struct fake_qp_conf qc = { .type = c->type,
+					   .sq_depth = c->sq_depth,
 					   .rq_depth = c->rq_depth };
 
 		s->cq[i] = qc.send_cq = qc.recv_cq = fake_cq_new(&s->p.dev[i], 1024);
@@ -47,7 +48,7 @@ void scene_init(struct scene *s, const struct scene_conf *conf)
 		ck_assert_ptr_nonnull(s->qp[i]);
 		s->mem[i] = fake_reg(&s->p.dev[i], mem, 0xf);
 		for (uint32_t k = 0; k < mem; k += 4)
-			memcpy(s->mem[i]->mem + k, &(uint32_t){ k * 2654435761u + i }, 4);
+			memcpy(s->mem[i]->mem + k, &(uint32_t) { k * 2654435761u + i }, 4);
 	}
 	ck_assert_int_eq(pair_connect(&s->p, s->qp[0], s->qp[1], &c->rc), 0);
 }
@@ -65,14 +66,19 @@ void scene_free(struct scene *s)
 void scene_fault(struct scene *s, int from, uint8_t op, uint32_t nth, enum link_sim_act act)
 {
 	ck_assert_uint_lt(s->n_faults, 4);
-	s->fault[s->n_faults++] = (struct scene_fault){ op, from, nth, act, 0 };
+	s->fault[s->n_faults++] = (struct scene_fault) { op, from, nth, act, 0 };
 }
 
 void scene_post(struct scene *s, unsigned side, uint8_t opcode, uint32_t off, uint32_t len)
 {
-	struct fake_wr wr = { .wr_id = off, .opcode = opcode, .flags = UROCE_WQE_SIGNALED, .n_sge = 1,
-			      .sge = { fake_sge(s->mem[side], off, len) }, .imm = 0x01020304,
-			      .remote_addr = s->mem[!side]->iova + off, .rkey = s->mem[!side]->key,
+	struct fake_wr wr = { .wr_id = off,
+			      .opcode = opcode,
+			      .flags = UROCE_WQE_SIGNALED,
+			      .n_sge = 1,
+			      .sge = { fake_sge(s->mem[side], off, len) },
+			      .imm = 0x01020304,
+			      .remote_addr = s->mem[!side]->iova + off,
+			      .rkey = s->mem[!side]->key,
 			      .compare_add = 1 };
 
 	ck_assert(fake_post_send(s->qp[side], &wr));

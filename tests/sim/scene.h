@@ -11,9 +11,9 @@
 #define SCENE_MEM (1u << 17) /* bytes of memory on each side, unless the conf says so */
 
 struct scene_fault {
-	uint8_t op;              /* BTH operation; 0xff: any */
-	int from;                /* side; -1: any */
-	uint32_t nth;            /* the first is 1; 0: all */
+	uint8_t op;   /* BTH operation; 0xff: any */
+	int from;     /* side; -1: any */
+	uint32_t nth; /* the first is 1; 0: all */
 	enum link_sim_act act;
 	uint32_t seen;
 };
@@ -25,9 +25,9 @@ struct scene {
 	struct fake_region *mem[2];
 	struct scene_fault fault[4];
 	unsigned n_faults;
-	uint32_t sent[2][32];    /* frames, by side and operation */
-	uint32_t naks[2][256];   /* frames with an AETH, by syndrome */
-	uint64_t last_tx[2];     /* when that side last sent */
+	uint32_t sent[2][32];  /* frames, by side and operation */
+	uint32_t naks[2][256]; /* frames with an AETH, by syndrome */
+	uint64_t last_tx[2];   /* when that side last sent */
 	uint64_t first_tx[2][64], n_tx[2];
 };
 

@@ -31,16 +31,16 @@ enum sim_fate { SIM_DRAWN, SIM_POSTED, SIM_OK, SIM_FAILED, SIM_GONE };
 
 struct sim_wr {
 	uint64_t wr_id;
-	uint32_t index;          /* in its SQ */
+	uint32_t index; /* in its SQ */
 	uint32_t len;
 	uint8_t opcode, flaw, fate;
 	bool is_signaled;
-	uint32_t n_executed;     /* atomics */
+	uint32_t n_executed;            /* atomics */
 	uint64_t operand, compare, old; /* atomics: identity, comparand, result */
-	uint32_t msg;            /* which RQE it takes; UINT32_MAX: none */
+	uint32_t msg;                   /* which RQE it takes; UINT32_MAX: none */
 	uint32_t imm;
-	uint32_t placed;         /* bytes seen at the destination */
-	uint8_t *bytes;          /* what it carries or fetches, len of them */
+	uint32_t placed; /* bytes seen at the destination */
+	uint8_t *bytes;  /* what it carries or fetches, len of them */
 	struct sim_qp *qp;
 	struct uroce_sge sge[UROCE_MAX_SGE];
 	uint32_t n_sge;
@@ -57,7 +57,7 @@ struct sim_recv {
 /* A piece of a region that belongs to one WR or one receive; off grows from entry to entry. */
 struct sim_range {
 	uint32_t off, len;
-	uint32_t base;           /* of its first byte in the message */
+	uint32_t base; /* of its first byte in the message */
 	struct sim_wr *wr;
 	struct sim_recv *recv;
 };
@@ -71,19 +71,19 @@ struct sim_arena {
 struct sim_qp {
 	struct sim *sim;
 	unsigned side;
-	struct fake_qp *qp;      /* NULL: destroyed */
+	struct fake_qp *qp; /* NULL: destroyed */
 	struct sim_qp *peer;
-	struct sim_wr **wr;      /* of this life of the QP */
-	uint32_t n_wr, head;     /* head: oldest not done */
+	struct sim_wr **wr;  /* of this life of the QP */
+	uint32_t n_wr, head; /* head: oldest not done */
 	struct sim_recv **recv;
 	uint32_t n_recv, recv_head;
-	struct sim_wr **msg;     /* those that take an RQE, in order */
+	struct sim_wr **msg; /* those that take an RQE, in order */
 	uint32_t n_msg;
-	uint32_t budget;         /* WRs still to post */
-	uint32_t unsignaled;     /* in a row */
-	uint32_t exec;           /* the peer's WR (index) being executed here */
+	uint32_t budget;           /* WRs still to post */
+	uint32_t unsignaled;       /* in a row */
+	uint32_t exec;             /* the peer's WR (index) being executed here */
 	bool sq_failed, rq_failed; /* an error completion was seen */
-	bool is_stopped;         /* reset, destroyed or dead: completes nothing any more */
+	bool is_stopped;           /* reset, destroyed or dead: completes nothing any more */
 	uint32_t rd_end[64], n_rd; /* ends (PSN) of READs and atomics on the wire */
 };
 
@@ -110,14 +110,14 @@ struct sim {
 	struct sim_qp q[2][SIM_QPS];
 	uint64_t next_wr_id, next_app, event_at;
 	unsigned event_step, event_side, event_qp;
-	bool is_dead[2];         /* the application of that side was killed */
-	bool is_draining;        /* the end: all QPs are in ERR */
-	bool is_full;            /* no memory left for receives */
+	bool is_dead[2];  /* the application of that side was killed */
+	bool is_draining; /* the end: all QPs are in ERR */
+	bool is_full;     /* no memory left for receives */
 	struct sim_watch {
 		struct sim *sim;
 		unsigned side;
 	} watch[2];
-	struct sim_wr **all;     /* to find atomics by operand, and to free */
+	struct sim_wr **all; /* to find atomics by operand, and to free */
 	uint32_t n_all, cap_all;
 	struct sim_recv **all_recv;
 	uint32_t n_all_recv, cap_all_recv;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The model: judges every byte, atomic, completion and frame against what the verbs promise. */
+/* The model: judges every completion, and the end, against what the verbs promise. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@ static void print_qps(struct sim *s)
 
 			if (!q->qp || engine_qp_info(s->p.dev[side].engine, q->qp->qpn, &f))
 				continue;
-			printf("# %c%u qpn 0x%x state %u una %06x nxt %06x epsn %06x pending %u; sends %u/%u "
+			printf("# %c%u qpn 0x%x state %u una %06x nxt %06x epsn %06x "
+			       "pending %u; sends %u/%u "
 			       "receives %u/%u budget %u%s\n",
 			       'A' + side, i, q->qp->qpn, f.state, f.una_psn, f.nxt_psn, f.epsn,
 			       f.sq_pending, q->head, q->n_wr, q->recv_head, q->n_recv, q->budget,
@@ -38,7 +39,8 @@ void sim_fail(struct sim *s, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	printf("# ---- seed %" PRIu64 ": %s\n# replay: UROCE_SIM_SEED=%" PRIu64 "\n", s->seed, text, s->seed);
+	printf("# ---- seed %" PRIu64 ": %s\n# replay: UROCE_SIM_SEED=%" PRIu64 "\n", s->seed, text,
+	       s->seed);
 	printf("# mtu %u qps %u sq %u rq %u sge %u inline %u ord %u ird %u timeout %u window %u "
 	       "drop %u dup %u reorder %u corrupt %u delay %" PRIu64 " flaws %d\n",
 	       sc->mtu, sc->n_qp, sc->sq_depth, sc->rq_depth, sc->max_sge, sc->max_inline,
@@ -51,210 +53,6 @@ void sim_fail(struct sim *s, const char *fmt, ...)
 	fflush(stdout);
 	ck_abort_msg("seed %" PRIu64 ": %s", s->seed, text);
 	abort();
-}
-
-/* The range that holds [off, off + len), or NULL. */
-static struct sim_range *find_range(struct sim_arena *a, uint64_t off, uint64_t len)
-{
-	uint32_t lo = 0, hi = a->n;
-
-	while (lo < hi) {
-		uint32_t mid = (lo + hi) / 2;
-
-		if (a->range[mid].off + a->range[mid].len <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == a->n || a->range[lo].off > off || off + len > a->range[lo].off + a->range[lo].len)
-		return NULL;
-	return &a->range[lo];
-}
-
-static struct sim_arena *arena_of(struct sim *s, unsigned side, const struct fake_region *r)
-{
-	for (unsigned k = 0; k < SIM_N_KINDS; k++)
-		if (s->arena[side][k].r == r)
-			return &s->arena[side][k];
-	sim_fail(s, "a write to region %u, which no WR names", r->index);
-}
-
-/* Requests are executed in order: never one before an executed one (IBA 9.7.5.1). */
-static void executed(struct sim *s, const struct sim_wr *wr)
-{
-	struct sim_qp *at = wr->qp->peer;
-
-	if (wr->fate != SIM_POSTED && wr->fate != SIM_FAILED)
-		sim_fail(s, "WR %u of 0x%x has effects when it is over", wr->index, wr->qp->side);
-	if (wr->index < at->exec)
-		sim_fail(s, "WR %u executed after WR %u", wr->index, at->exec);
-	if (wr->flaw && wr->flaw != SIM_SHORT_RECV)
-		sim_fail(s, "flawed WR %u (flaw %u) has effects", wr->index, wr->flaw);
-	at->exec = wr->index;
-}
-
-static void same_bytes(struct sim *s, const struct sim_wr *wr, uint32_t rel, const uint8_t *bytes,
-		       uint64_t len)
-{
-	if (rel + len > wr->len || memcmp(wr->bytes + rel, bytes, len))
-		sim_fail(s, "WR %u (op %u, len %u): wrong bytes at %u + %" PRIu64, wr->index,
-			 wr->opcode, wr->len, rel, len);
-}
-
-/* Data comes before the completion that tells of it: none for that index may be in the CQ yet. */
-static void not_told_yet(struct sim *s, const struct fake_qp *qp, const struct fake_cq *cq,
-			 uint8_t queue, uint32_t index)
-{
-	for (uint32_t i = cq->cons; i != cq->ring->prod; i++) {
-		const struct uroce_cqe *c = &cq->cqes[i & (cq->depth - 1)];
-
-		if (c->qpn == qp->qpn && c->queue == queue && c->wqe_index == index)
-			sim_fail(s, "the completion of %u in queue %u comes before its data", index, queue);
-	}
-}
-
-static void placed_write(struct sim *s, struct sim_wr *wr, uint32_t rel, const uint8_t *bytes,
-			 uint64_t len)
-{
-	executed(s, wr);
-	if (rel != wr->placed)
-		sim_fail(s, "WRITE %u: bytes at %u placed when %u are due", wr->index, rel, wr->placed);
-	same_bytes(s, wr, rel, bytes, len);
-	wr->placed += (uint32_t)len;
-}
-
-static void placed_result(struct sim *s, struct sim_wr *wr, uint32_t rel, const uint8_t *bytes,
-			  uint64_t len)
-{
-	if (wr->fate != SIM_POSTED)
-		sim_fail(s, "WR %u: a result arrives when it is over", wr->index);
-	if (wr->opcode == UROCE_WR_READ) {
-		if (rel > wr->placed)
-			sim_fail(s, "READ %u: bytes at %u placed when %u are due", wr->index, rel,
-				 wr->placed);
-		same_bytes(s, wr, rel, bytes, len);
-	} else if (rel || len != 8 || !wr->n_executed || memcmp(bytes, &wr->old, 8)) {
-		sim_fail(s, "atomic %u: a result that was not there", wr->index);
-	}
-	if (rel + len > wr->placed)
-		wr->placed = rel + (uint32_t)len;
-	not_told_yet(s, wr->qp->qp, wr->qp->qp->conf.send_cq, UROCE_CQE_SQ, wr->index);
-}
-
-static void placed_message(struct sim *s, struct sim_recv *r, uint32_t rel, const uint8_t *bytes,
-			   uint64_t len)
-{
-	struct sim_qp *peer = r->qp->peer;
-	struct sim_wr *wr = r->index < peer->n_msg ? peer->msg[r->index] : NULL;
-
-	if (r->fate != SIM_POSTED)
-		sim_fail(s, "receive %u is written when it is over", r->index);
-	if (!wr || wr->opcode == UROCE_WR_WRITE_IMM)
-		sim_fail(s, "receive %u is written when no SEND is for it", r->index);
-	executed(s, wr);
-	if (rel != r->placed)
-		sim_fail(s, "receive %u: bytes at %u placed when %u are due", r->index, rel, r->placed);
-	same_bytes(s, wr, rel, bytes, len);
-	not_told_yet(s, r->qp->qp, r->qp->qp->conf.recv_cq, UROCE_CQE_RQ, r->index);
-	r->placed += (uint32_t)len;
-}
-
-static void on_write(void *ctx, const struct fake_region *region, uint64_t off, const uint8_t *bytes,
-		     uint64_t len)
-{
-	struct sim_watch *w = ctx;
-	struct sim *s = w->sim;
-	struct sim_arena *a = arena_of(s, w->side, region);
-	struct sim_range *g = find_range(a, off, len);
-	uint32_t rel;
-
-	if (!g)
-		sim_fail(s, "%c: [%" PRIu64 ", +%" PRIu64 ") of arena %u is nobody's", 'A' + w->side,
-			 off, len, (unsigned)(a - s->arena[w->side]));
-	rel = g->base + (uint32_t)(off - g->off);
-	if (g->recv)
-		placed_message(s, g->recv, rel, bytes, len);
-	else if (a == &s->arena[w->side][SIM_DST])
-		placed_write(s, g->wr, rel, bytes, len);
-	else
-		placed_result(s, g->wr, rel, bytes, len);
-}
-
-static void on_atomic(void *ctx, const struct fake_region *region, uint64_t off,
-		      enum mem_atomic_op op, uint64_t operand, uint64_t compare, uint64_t old)
-{
-	struct sim_watch *w = ctx;
-	struct sim *s = w->sim;
-	struct sim_wr *wr = NULL;
-
-	(void)off;
-	if (arena_of(s, w->side, region) != &s->arena[w->side][SIM_WORDS])
-		sim_fail(s, "an atomic on a region without words");
-	for (uint32_t i = s->n_all; i-- && !wr;)
-		if (s->all[i]->operand == operand && s->all[i]->len == 8)
-			wr = s->all[i];
-	if (!wr || wr->opcode != (op == MEM_CMP_SWAP ? UROCE_WR_CMP_SWAP : UROCE_WR_FETCH_ADD) ||
-	    (op == MEM_CMP_SWAP && compare != wr->compare))
-		sim_fail(s, "an atomic that nobody asked for");
-	executed(s, wr);
-	if (wr->n_executed++)
-		sim_fail(s, "atomic %u executed twice", wr->index);
-	wr->old = old;
-}
-
-/* READs and atomics on the wire, by the PSN after their last: at most max_rd_atomic (IBA C9-50). */
-static void watch_ord(struct sim *s, struct sim_qp *q, const struct packet *pk)
-{
-	uint32_t n = 1, end, kept = 0;
-	struct engine_qp_info info;
-	bool known = false;
-
-	if (engine_qp_info(s->p.dev[q->side].engine, q->qp->qpn, &info))
-		return;
-	if ((pk->opcode & 0x1f) == BTH_READ_REQUEST && pk->dma_len)
-		n = (pk->dma_len + s->sc.mtu - 1) / s->sc.mtu;
-	end = (pk->psn + n) & 0xffffff;
-	for (uint32_t i = 0; i < q->n_rd; i++) {
-		uint32_t left = (q->rd_end[i] - info.una_psn) & 0xffffff;
-
-		if (!left || left >= 0x800000)
-			continue;
-		known |= q->rd_end[i] == end;
-		q->rd_end[kept++] = q->rd_end[i];
-	}
-	q->n_rd = kept;
-	if (!known)
-		q->rd_end[q->n_rd++] = end;
-	if (q->n_rd > s->sc.rc.rd_atomic)
-		sim_fail(s, "%u READs and atomics outstanding, %u allowed", q->n_rd, s->sc.rc.rd_atomic);
-}
-
-static enum link_sim_act watch_frame(void *ctx, unsigned from, const struct packet *pk)
-{
-	struct sim *s = ctx;
-	uint8_t op = pk->opcode & 0x1f;
-
-	if (op != BTH_READ_REQUEST && op != BTH_CMP_SWAP && op != BTH_FETCH_ADD)
-		return LINK_SIM_PASS;
-	for (unsigned i = 0; i < s->sc.n_qp; i++) {
-		struct sim_qp *q = &s->q[from][i];
-
-		if (q->qp && q->peer->qp && q->peer->qp->qpn == pk->dest_qpn)
-			watch_ord(s, q, pk);
-	}
-	return LINK_SIM_PASS;
-}
-
-void sim_watch(struct sim *s)
-{
-	for (unsigned side = 0; side < 2; side++) {
-		s->watch[side] = (struct sim_watch){ s, side };
-		s->p.dev[side].mem.watch_ctx = &s->watch[side];
-		s->p.dev[side].mem.on_write = on_write;
-		s->p.dev[side].mem.on_atomic = on_atomic;
-	}
-	s->p.link.filter = watch_frame;
-	s->p.link.filter_ctx = s;
 }
 
 static const uint8_t *local(struct sim *s, unsigned side, const struct uroce_sge *sge)
@@ -306,13 +104,14 @@ static void done_ok(struct sim *s, struct sim_wr *wr)
 		break;
 	case UROCE_WR_SEND:
 	case UROCE_WR_SEND_IMM:
-		if (!peer->is_stopped && (wr->msg >= peer->n_recv || peer->recv[wr->msg]->placed != wr->len))
+		if (!peer->is_stopped &&
+		    (wr->msg >= peer->n_recv || peer->recv[wr->msg]->placed != wr->len))
 			sim_fail(s, "SEND %u completed, not received", wr->index);
 		break;
 	default:
 		if (wr->placed != wr->len)
-			sim_fail(s, "WRITE %u completed, %u of %u bytes placed", wr->index, wr->placed,
-				 wr->len);
+			sim_fail(s, "WRITE %u completed, %u of %u bytes placed", wr->index,
+				 wr->placed, wr->len);
 	}
 	wr->fate = SIM_OK;
 	scribble(s, wr);
@@ -341,7 +140,8 @@ static bool status_is_due(struct sim *s, const struct sim_wr *wr, uint8_t status
 	case UROCE_WC_LOC_PROT_ERR:
 		return wr->flaw == SIM_BAD_LKEY;
 	case UROCE_WC_REM_ACCESS_ERR:
-		return wr->flaw == SIM_BAD_RKEY || wr->flaw == SIM_BAD_BOUNDS || s->is_dead[!wr->qp->side];
+		return wr->flaw == SIM_BAD_RKEY || wr->flaw == SIM_BAD_BOUNDS ||
+		       s->is_dead[!wr->qp->side];
 	case UROCE_WC_REM_INV_REQ_ERR:
 		return wr->flaw == SIM_SHORT_RECV;
 	case UROCE_WC_REM_OP_ERR:
@@ -381,7 +181,8 @@ static void sent_ok(struct sim *s, struct sim_wr *wr, const struct uroce_cqe *c)
 	if (c->opcode != wc_opcode(wr->opcode))
 		sim_fail(s, "WR %u: opcode %u in the completion", wr->index, c->opcode);
 	if (wr->n_sge && wc_opcode(wr->opcode) >= UROCE_WC_RDMA_READ && c->byte_len != wr->len)
-		sim_fail(s, "WR %u: %u bytes in the completion, not %u", wr->index, c->byte_len, wr->len);
+		sim_fail(s, "WR %u: %u bytes in the completion, not %u", wr->index, c->byte_len,
+			 wr->len);
 	done_ok(s, wr);
 }
 
@@ -430,8 +231,9 @@ static void received_ok(struct sim *s, struct sim_recv *r, const struct uroce_cq
 	imm = write || wr->opcode == UROCE_WR_SEND_IMM;
 	if (c->opcode != (write ? UROCE_WC_RECV_IMM : UROCE_WC_RECV) || c->byte_len != wr->len ||
 	    !(c->flags & UROCE_WC_WITH_IMM) != !imm || (imm && c->imm != wr->imm))
-		sim_fail(s, "receive %u: opcode %u, %u bytes, flags %u imm %x; sent op %u, %u bytes, %x",
-			 r->index, c->opcode, c->byte_len, c->flags, c->imm, wr->opcode, wr->len, wr->imm);
+		sim_fail(s, "receive %u: op %u, %u bytes, flags %u, imm %x; sent %u, %u bytes, %x",
+			 r->index, c->opcode, c->byte_len, c->flags, c->imm, wr->opcode, wr->len,
+			 wr->imm);
 	if (write ? wr->placed != wr->len : r->placed != wr->len)
 		sim_fail(s, "receive %u completes before its bytes", r->index);
 	r->qp->exec = wr->index > r->qp->exec ? wr->index : r->qp->exec;
@@ -520,7 +322,8 @@ void sim_check_turn(struct sim *s)
 			if (!q->qp || engine_qp_info(s->p.dev[side].engine, q->qp->qpn, &info))
 				continue;
 			if (((info.nxt_psn - info.una_psn) & 0xffffff) >= 0x800000)
-				sim_fail(s, "nxt_psn %06x is before una_psn %06x", info.nxt_psn, info.una_psn);
+				sim_fail(s, "nxt_psn %06x is before una_psn %06x", info.nxt_psn,
+					 info.una_psn);
 		}
 	}
 }
@@ -534,7 +337,8 @@ void sim_settle(struct sim_qp *q)
 	struct sim *s = q->sim;
 	struct engine_qp_info info;
 
-	if (!q->qp || q->is_stopped || engine_qp_info(s->p.dev[q->side].engine, q->qp->qpn, &info) ||
+	if (!q->qp || q->is_stopped ||
+	    engine_qp_info(s->p.dev[q->side].engine, q->qp->qpn, &info) ||
 	    info.state != UROCE_QPS_ERR)
 		return;
 	sim_poll(s, q->side, UINT32_MAX);
@@ -556,14 +360,16 @@ void sim_check_end(struct sim *s)
 		for (uint32_t i = 0; i < a->n; i++) {
 			const struct sim_wr *wr = a->range[i].wr;
 
-			if (wr->fate == SIM_OK && memcmp(a->r->mem + a->range[i].off, wr->bytes, wr->len))
+			if (wr->fate == SIM_OK &&
+			    memcmp(a->r->mem + a->range[i].off, wr->bytes, wr->len))
 				sim_fail(s, "WRITE %u: its bytes are gone", wr->index);
 		}
 		for (unsigned i = 0; i < s->sc.n_qp; i++) {
 			const struct sim_qp *q = &s->q[side][i];
 
 			if (!q->is_stopped && (q->head != q->n_wr || q->recv_head != q->n_recv))
-				sim_fail(s, "%c: QP %u: %u of %u sends, %u of %u receives completed",
+				sim_fail(s,
+					 "%c: QP %u: %u of %u sends, %u of %u receives completed",
 					 'A' + side, i, q->head, q->n_wr, q->recv_head, q->n_recv);
 		}
 	}

@@ -29,7 +29,7 @@ static void own(struct sim_arena *a, uint32_t off, uint32_t len, uint32_t base, 
 		struct sim_recv *recv)
 {
 	if (len)
-		a->range[a->n++] = (struct sim_range){ off, len, base, wr, recv };
+		a->range[a->n++] = (struct sim_range) { off, len, base, wr, recv };
 }
 
 static uint32_t draw_len(struct sim *s, uint32_t most)
@@ -39,13 +39,19 @@ static uint32_t draw_len(struct sim *s, uint32_t most)
 	switch (below(s, 12)) {
 	case 0:
 		return 0;
-	case 1: case 2: case 3:
+	case 1:
+	case 2:
+	case 3:
 		len = 1 + below(s, 64);
 		break;
-	case 4: case 5: case 6:
+	case 4:
+	case 5:
+	case 6:
 		len = 1 + below(s, mtu);
 		break;
-	case 7: case 8: case 9:
+	case 7:
+	case 8:
+	case 9:
 		len = mtu * (1 + below(s, 4)) + below(s, 3) - 1;
 		break;
 	default:
@@ -113,7 +119,8 @@ static bool draw_source(struct sim_qp *q, struct sim_wr *wr, struct fake_wr *out
 	if (!draw_sges(s, a, wr->len, out->sge, &out->n_sge, NULL, NULL))
 		return false;
 	for (uint32_t i = 0; i < out->n_sge; i++) {
-		memcpy(a->r->mem + (out->sge[i].addr - a->r->iova), wr->bytes + at, out->sge[i].length);
+		memcpy(a->r->mem + (out->sge[i].addr - a->r->iova), wr->bytes + at,
+		       out->sge[i].length);
 		at += out->sge[i].length;
 	}
 	return true;
@@ -211,16 +218,18 @@ static uint32_t room_for_message(const struct sim_qp *q)
 
 static uint8_t draw_opcode(struct sim *s)
 {
-	static const uint8_t op[] = { UROCE_WR_WRITE, UROCE_WR_WRITE, UROCE_WR_WRITE_IMM,
-				      UROCE_WR_SEND, UROCE_WR_SEND, UROCE_WR_SEND_IMM, UROCE_WR_READ,
-				      UROCE_WR_READ, UROCE_WR_CMP_SWAP, UROCE_WR_FETCH_ADD };
+	static const uint8_t op[] = { UROCE_WR_WRITE,    UROCE_WR_WRITE, UROCE_WR_WRITE_IMM,
+				      UROCE_WR_SEND,     UROCE_WR_SEND,  UROCE_WR_SEND_IMM,
+				      UROCE_WR_READ,     UROCE_WR_READ,  UROCE_WR_CMP_SWAP,
+				      UROCE_WR_FETCH_ADD };
 
 	return op[below(s, sizeof(op))];
 }
 
 static bool takes_rqe(uint8_t opcode)
 {
-	return opcode == UROCE_WR_SEND || opcode == UROCE_WR_SEND_IMM || opcode == UROCE_WR_WRITE_IMM;
+	return opcode == UROCE_WR_SEND || opcode == UROCE_WR_SEND_IMM ||
+	       opcode == UROCE_WR_WRITE_IMM;
 }
 
 static bool draw_body(struct sim_qp *q, struct sim_wr *wr, struct fake_wr *out)
@@ -242,7 +251,8 @@ static struct sim_wr *draw_wr(struct sim_qp *q, struct fake_wr *out)
 {
 	struct sim *s = q->sim;
 	struct sim_wr *last = q->n_wr ? q->wr[q->n_wr - 1] : NULL, *wr;
-	bool fenced = last && last->opcode == UROCE_WR_READ && !last->flaw && last->len && !below(s, 2);
+	bool fenced =
+		last && last->opcode == UROCE_WR_READ && !last->flaw && last->len && !below(s, 2);
 	uint8_t opcode = fenced ? UROCE_WR_WRITE : draw_opcode(s);
 	bool sends = opcode == UROCE_WR_SEND || opcode == UROCE_WR_SEND_IMM;
 	uint32_t len = draw_len(s, sends ? room_for_message(q) : UINT32_MAX);
@@ -253,7 +263,7 @@ static struct sim_wr *draw_wr(struct sim_qp *q, struct fake_wr *out)
 	if (!(fenced ? draw_fenced(q, wr, out) : draw_body(q, wr, out))) {
 		/* The arenas are full: one last WR, which needs none. */
 		q->budget = 1;
-		*out = (struct fake_wr){ .rkey = 1 };
+		*out = (struct fake_wr) { .rkey = 1 };
 		return wr_new(q, UROCE_WR_WRITE, 0);
 	}
 	memcpy(wr->sge, out->sge, sizeof(wr->sge));
@@ -272,8 +282,8 @@ bool sim_post_send(struct sim_qp *q)
 		return false;
 	wr = draw_wr(q, &out);
 	q->budget--;
-	wr->is_signaled = s->sc.is_sig_all || q->unsignaled + 2 >= s->sc.sq_depth ||
-			  !q->budget || below(s, 3);
+	wr->is_signaled = s->sc.is_sig_all || q->unsignaled + 2 >= s->sc.sq_depth || !q->budget ||
+			  below(s, 3);
 	q->unsignaled = wr->is_signaled ? 0 : q->unsignaled + 1;
 	if (wr->is_signaled && !(s->sc.is_sig_all && below(s, 2)))
 		out.flags |= UROCE_WQE_SIGNALED;
@@ -339,6 +349,7 @@ bool sim_post_recv(struct sim_qp *q)
 	r->fate = SIM_POSTED;
 	q->recv[q->n_recv++] = r;
 	if (!fake_post_recv(q->qp, r->wr_id, sge, n_sge))
-		sim_fail(s, "the receive queue of 0x%x is full when the model has room", q->qp->qpn);
+		sim_fail(s, "the receive queue of 0x%x is full when the model has room",
+			 q->qp->qpn);
 	return true;
 }

@@ -176,7 +176,8 @@ static void drain(struct sim *s)
 	s->is_draining = true;
 	for (unsigned side = 0; side < 2; side++)
 		for (unsigned i = 0; i < s->sc.n_qp; i++)
-			if (!s->q[side][i].is_stopped && fake_qp_to(s->q[side][i].qp, UROCE_QPS_ERR))
+			if (!s->q[side][i].is_stopped &&
+			    fake_qp_to(s->q[side][i].qp, UROCE_QPS_ERR))
 				sim_fail(s, "ERR");
 	for (unsigned side = 0; side < 2; side++)
 		if (!s->is_dead[side])

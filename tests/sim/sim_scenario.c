@@ -150,8 +150,10 @@ static uint32_t round_up(uint32_t n)
 static void make_qps(struct sim *s, unsigned side)
 {
 	const struct sim_scenario *sc = &s->sc;
-	struct fake_qp_conf conf = { .sq_depth = sc->sq_depth, .rq_depth = sc->rq_depth,
-				     .max_sge = sc->max_sge, .max_inline = sc->max_inline,
+	struct fake_qp_conf conf = { .sq_depth = sc->sq_depth,
+				     .rq_depth = sc->rq_depth,
+				     .max_sge = sc->max_sge,
+				     .max_inline = sc->max_inline,
 				     .sq_sig_all = sc->is_sig_all };
 
 	for (unsigned i = 0; i < sc->n_cq; i++)
@@ -162,7 +164,7 @@ static void make_qps(struct sim *s, unsigned side)
 
 		conf.send_cq = s->cq[side][below(s, sc->n_cq)];
 		conf.recv_cq = s->cq[side][below(s, sc->n_cq)];
-		*q = (struct sim_qp){ .sim = s, .side = side, .peer = &s->q[!side][i] };
+		*q = (struct sim_qp) { .sim = s, .side = side, .peer = &s->q[!side][i] };
 		q->qp = fake_qp_new(&s->p.dev[side], &conf);
 		ck_assert_ptr_nonnull(q->qp);
 		q->wr = calloc(SIM_WRS, sizeof(*q->wr));
@@ -217,8 +219,9 @@ void sim_setup(struct sim *s)
 	}
 	for (unsigned i = 0; i < s->sc.n_qp; i++)
 		sim_connect(s, i);
-	s->event_at = s->sc.has_kill || s->sc.has_reset || s->sc.has_destroy ?
-			      s->p.clock.now + s->sc.event_at : VCLOCK_NEVER;
+	s->event_at = s->sc.has_kill || s->sc.has_reset || s->sc.has_destroy
+			      ? s->p.clock.now + s->sc.event_at
+			      : VCLOCK_NEVER;
 	sim_watch(s);
 }
 

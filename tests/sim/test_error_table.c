@@ -1,27 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The error truth table: for every misuse what both applications see. A is the requester, B the
- * responder. Where Linux rxe answers otherwise, the specification is followed (IBA vol. 1, 9.9.2 and
- * 9.9.3, tables "Requester/Responder Side Error Behavior").
+ * responder. Where Linux rxe answers otherwise, the specification is followed (IBA vol. 1, 9.9.2
+ * and 9.9.3, tables "Requester/Responder Side Error Behavior").
  */
 #include <infiniband/verbs.h>
 
 #include "tests/sim/scene.h"
 
 #define NO_RECV 0xffu
-#define LW UROCE_ACCESS_LOCAL_WRITE
-#define RW UROCE_ACCESS_REMOTE_WRITE
-#define RR UROCE_ACCESS_REMOTE_READ
-#define RA UROCE_ACCESS_REMOTE_ATOMIC
+#define LW      UROCE_ACCESS_LOCAL_WRITE
+#define RW      UROCE_ACCESS_REMOTE_WRITE
+#define RR      UROCE_ACCESS_REMOTE_READ
+#define RA      UROCE_ACCESS_REMOTE_ATOMIC
 
 static struct scene s;
 
 /* What a row changes of a good WR, a good receive, or the stage. */
 enum twist {
-	T_NONE, T_LKEY, T_LKEY_PD, T_LKEY_REAR, T_LKEY_FRONT, T_LKEY_READONLY, T_LKEY_GONE,
-	T_RKEY, T_RKEY_PD, T_REAR, T_FRONT, T_MR_LOCAL_ONLY, T_RKEY_GONE, T_WRAP, T_MISALIGNED,
-	T_RECV_SHORT, T_RECV_LKEY, T_RECV_READONLY, T_RECV_SGES, T_PEER_ERR, T_PEER_RESET, T_PEER_GONE,
-	T_PEER_DEAD, T_SELF_DEAD, T_INLINE_LONG, T_SGES, T_OPCODE, T_ATOMIC_LEN, T_TOO_LONG, T_EMPTY,
+	T_NONE,
+	T_LKEY,
+	T_LKEY_PD,
+	T_LKEY_REAR,
+	T_LKEY_FRONT,
+	T_LKEY_READONLY,
+	T_LKEY_GONE,
+	T_RKEY,
+	T_RKEY_PD,
+	T_REAR,
+	T_FRONT,
+	T_MR_LOCAL_ONLY,
+	T_RKEY_GONE,
+	T_WRAP,
+	T_MISALIGNED,
+	T_RECV_SHORT,
+	T_RECV_LKEY,
+	T_RECV_READONLY,
+	T_RECV_SGES,
+	T_PEER_ERR,
+	T_PEER_RESET,
+	T_PEER_GONE,
+	T_PEER_DEAD,
+	T_SELF_DEAD,
+	T_INLINE_LONG,
+	T_SGES,
+	T_OPCODE,
+	T_ATOMIC_LEN,
+	T_TOO_LONG,
+	T_EMPTY,
 };
 
 struct row {
@@ -29,18 +55,18 @@ struct row {
 	uint8_t opcode;
 	uint32_t len;
 	enum twist twist;
-	uint32_t qp_access;            /* of B's QP; 0: all */
-	uint8_t rda, drda;             /* as in struct pair_rc */
-	uint8_t status;                /* A's completion */
+	uint32_t qp_access; /* of B's QP; 0: all */
+	uint8_t rda, drda;  /* as in struct pair_rc */
+	uint8_t status;     /* A's completion */
 	uint32_t verr;
-	uint8_t recv;                  /* B's receive: status, or NO_RECV: none completes */
+	uint8_t recv; /* B's receive: status, or NO_RECV: none completes */
 	enum uroce_qps a, b;
-	int event;                     /* B's, -1: none */
+	int event; /* B's, -1: none */
 	bool nothing_sent;
 };
 
-#define RTS UROCE_QPS_RTS
-#define ERR UROCE_QPS_ERR
+#define RTS    UROCE_QPS_RTS
+#define ERR    UROCE_QPS_ERR
 #define ACCESS UROCE_EVENT_QP_ACCESS_ERR
 #define INVREQ UROCE_EVENT_QP_REQ_ERR
 
@@ -116,18 +142,45 @@ static void twist_wr(const struct row *r, struct fake_wr *wr)
 	struct fake_region *m;
 
 	switch (r->twist) {
-	case T_LKEY: wr->sge[0].lkey ^= 0x5500; break;
-	case T_LKEY_REAR: wr->sge[0].addr = s.mem[0]->iova + s.mem[0]->len - r->len + 1; break;
-	case T_LKEY_FRONT: wr->sge[0].addr = s.mem[0]->iova - 1; break;
-	case T_RKEY: wr->rkey ^= 1; break;
-	case T_REAR: wr->remote_addr = s.mem[1]->iova + s.mem[1]->len - (is_atomic(r) ? 0 : r->len - 1); break;
-	case T_FRONT: wr->remote_addr = s.mem[1]->iova - 1; break;
-	case T_WRAP: wr->remote_addr = UINT64_MAX - 10; break;
-	case T_MISALIGNED: wr->remote_addr += 4; break;
-	case T_INLINE_LONG: wr->flags |= UROCE_WQE_INLINE; wr->inline_len = r->len; break;
-	case T_SGES: wr->n_sge = s.qp[0]->cap.max_send_sge + 1; break;
-	case T_TOO_LONG: wr->n_sge = 2; wr->sge[1] = wr->sge[0]; wr->sge[1].length = 0x80000000u; break;
-	case T_EMPTY: wr->n_sge = 0; break;
+	case T_LKEY:
+		wr->sge[0].lkey ^= 0x5500;
+		break;
+	case T_LKEY_REAR:
+		wr->sge[0].addr = s.mem[0]->iova + s.mem[0]->len - r->len + 1;
+		break;
+	case T_LKEY_FRONT:
+		wr->sge[0].addr = s.mem[0]->iova - 1;
+		break;
+	case T_RKEY:
+		wr->rkey ^= 1;
+		break;
+	case T_REAR:
+		wr->remote_addr = s.mem[1]->iova + s.mem[1]->len - (is_atomic(r) ? 0 : r->len - 1);
+		break;
+	case T_FRONT:
+		wr->remote_addr = s.mem[1]->iova - 1;
+		break;
+	case T_WRAP:
+		wr->remote_addr = UINT64_MAX - 10;
+		break;
+	case T_MISALIGNED:
+		wr->remote_addr += 4;
+		break;
+	case T_INLINE_LONG:
+		wr->flags |= UROCE_WQE_INLINE;
+		wr->inline_len = r->len;
+		break;
+	case T_SGES:
+		wr->n_sge = s.qp[0]->cap.max_send_sge + 1;
+		break;
+	case T_TOO_LONG:
+		wr->n_sge = 2;
+		wr->sge[1] = wr->sge[0];
+		wr->sge[1].length = 0x80000000u;
+		break;
+	case T_EMPTY:
+		wr->n_sge = 0;
+		break;
 	case T_LKEY_PD:
 		m = fake_reg_pd(&s.p.dev[0], 4096, LW, 2);
 		wr->sge[0] = fake_sge(m, 0, r->len);
@@ -157,11 +210,20 @@ static void twist_wr(const struct row *r, struct fake_wr *wr)
 static void twist_recv(const struct row *r, struct uroce_sge *sge, uint32_t *n)
 {
 	switch (r->twist) {
-	case T_RECV_SHORT: sge->length = r->len - 1; break;
-	case T_RECV_LKEY: sge->lkey ^= 0x5500; break;
-	case T_RECV_READONLY: *sge = fake_sge(fake_reg(&s.p.dev[1], 4096, 0), 0, 4096); break;
-	case T_RECV_SGES: *n = s.qp[1]->cap.max_recv_sge + 1; break;
-	default: break;
+	case T_RECV_SHORT:
+		sge->length = r->len - 1;
+		break;
+	case T_RECV_LKEY:
+		sge->lkey ^= 0x5500;
+		break;
+	case T_RECV_READONLY:
+		*sge = fake_sge(fake_reg(&s.p.dev[1], 4096, 0), 0, 4096);
+		break;
+	case T_RECV_SGES:
+		*n = s.qp[1]->cap.max_recv_sge + 1;
+		break;
+	default:
+		break;
 	}
 }
 
@@ -181,8 +243,11 @@ static void twist_stage(const struct row *r)
 
 static void stage(const struct row *r)
 {
-	struct scene_conf conf = { .rc = { .timeout = 6, .retry_cnt = 2, .access = r->qp_access,
-					   .rd_atomic = r->rda, .dest_rd_atomic = r->drda } };
+	struct scene_conf conf = { .rc = { .timeout = 6,
+					   .retry_cnt = 2,
+					   .access = r->qp_access,
+					   .rd_atomic = r->rda,
+					   .dest_rd_atomic = r->drda } };
 
 	scene_init(&s, &conf);
 }
@@ -200,13 +265,17 @@ static void post_recvs(const struct row *r)
 /* The WR of the row, then two good ones, which share its fate in order. */
 static void post_sends(const struct row *r)
 {
-	struct fake_wr wr = { .wr_id = 0, .opcode = r->opcode, .flags = UROCE_WQE_SIGNALED, .n_sge = 1,
+	struct fake_wr wr = { .wr_id = 0,
+			      .opcode = r->opcode,
+			      .flags = UROCE_WQE_SIGNALED,
+			      .n_sge = 1,
 			      .sge = { fake_sge(s.mem[0], 0, r->len) },
-			      .remote_addr = s.mem[1]->iova, .rkey = s.mem[1]->key };
+			      .remote_addr = s.mem[1]->iova,
+			      .rkey = s.mem[1]->key };
 
 	twist_wr(r, &wr);
 	ck_assert(fake_post_send(s.qp[0], &wr));
-	wr = (struct fake_wr){ .opcode = UROCE_WR_WRITE, .n_sge = 0, .flags = UROCE_WQE_SIGNALED };
+	wr = (struct fake_wr) { .opcode = UROCE_WR_WRITE, .n_sge = 0, .flags = UROCE_WQE_SIGNALED };
 	for (wr.wr_id = 1; wr.wr_id < 3; wr.wr_id++)
 		ck_assert(fake_post_send(s.qp[0], &wr));
 }
@@ -223,8 +292,8 @@ static void check_requester(const struct row *r)
 			ck_assert_msg(c.status == r->status && c.vendor_err == r->verr,
 				      "%s: status %u verr %u", r->name, c.status, c.vendor_err);
 		} else {
-			ck_assert_uint_eq(c.status, zero_writes_fail ? UROCE_WC_WR_FLUSH_ERR :
-								       UROCE_WC_SUCCESS);
+			ck_assert_uint_eq(c.status, zero_writes_fail ? UROCE_WC_WR_FLUSH_ERR
+								     : UROCE_WC_SUCCESS);
 		}
 	}
 	scene_silence(&s, 0, 10);
@@ -255,7 +324,8 @@ static void check_responder(const struct row *r)
 	scene_silence(&s, 1, 1);
 	ck_assert_int_eq(fake_qp_state(s.qp[1]), r->b);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_uint_eq(fake_events(&s.p.dev[1], (uint32_t)types[i], s.qp[1]->qpn), types[i] == r->event);
+		ck_assert_uint_eq(fake_events(&s.p.dev[1], (uint32_t)types[i], s.qp[1]->qpn),
+				  types[i] == r->event);
 }
 
 /* A refused request leaves no byte behind. */
@@ -287,11 +357,14 @@ START_TEST(both_sides_see_what_the_table_says)
 }
 END_TEST
 
-/* A WR in the middle fails: those before it succeed first, those behind are flushed, all in order. */
+/* A WR in the middle fails: those before it succeed first, those behind are flushed, all in order.
+ */
 START_TEST(a_local_error_waits_for_the_work_before_it)
 {
 	struct scene_conf conf = { .pair = { .link = { .delay_ns = 5000 } } };
-	struct fake_wr bad = { .wr_id = 7, .opcode = UROCE_WR_WRITE, .n_sge = 1, .sge = { { 1, 1, 1 } } };
+	struct fake_wr bad = {
+		.wr_id = 7, .opcode = UROCE_WR_WRITE, .n_sge = 1, .sge = { { 1, 1, 1 } }
+	};
 
 	scene_init(&s, &conf);
 	scene_post(&s, 0, UROCE_WR_READ, 0, 20000);
@@ -310,7 +383,9 @@ END_TEST
 
 START_TEST(an_unsignaled_error_completes_all_the_same)
 {
-	struct fake_wr bad = { .wr_id = 7, .opcode = UROCE_WR_WRITE, .n_sge = 1, .sge = { { 1, 1, 1 } } };
+	struct fake_wr bad = {
+		.wr_id = 7, .opcode = UROCE_WR_WRITE, .n_sge = 1, .sge = { { 1, 1, 1 } }
+	};
 
 	scene_init(&s, NULL);
 	ck_assert(fake_post_send(s.qp[0], &bad));
@@ -335,7 +410,8 @@ END_TEST
 /* The requester's process is gone while its WRITE is on the way: no more packets, no hang. */
 START_TEST(memory_that_goes_away_in_mid_message_is_a_local_error)
 {
-	struct scene_conf conf = { .pair = { .engine = { .window = 4 }, .link = { .delay_ns = 5000 } } };
+	struct scene_conf conf = { .pair = { .engine = { .window = 4 },
+					     .link = { .delay_ns = 5000 } } };
 
 	scene_init(&s, &conf);
 	scene_post(&s, 0, UROCE_WR_WRITE, 0, 60000);
@@ -349,7 +425,8 @@ END_TEST
 /* The responder's process is gone: whatever the request, an error comes at once and B is in ERR. */
 START_TEST(a_dead_peers_memory_answers_with_an_error)
 {
-	static const uint8_t op[] = { UROCE_WR_WRITE, UROCE_WR_READ, UROCE_WR_FETCH_ADD, UROCE_WR_SEND };
+	static const uint8_t op[] = { UROCE_WR_WRITE, UROCE_WR_READ, UROCE_WR_FETCH_ADD,
+				      UROCE_WR_SEND };
 	struct uroce_cqe c;
 
 	scene_init(&s, NULL);
@@ -395,7 +472,8 @@ Suite *suite_make(void)
 	Suite *suite = suite_create("sim/error_table");
 	TCase *c = tcase_create("error_table");
 
-	tcase_add_loop_test(c, both_sides_see_what_the_table_says, 0, (int)(sizeof(rows) / sizeof(rows[0])));
+	tcase_add_loop_test(c, both_sides_see_what_the_table_says, 0,
+			    (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_test(c, a_local_error_waits_for_the_work_before_it);
 	tcase_add_test(c, an_unsignaled_error_completes_all_the_same);
 	tcase_add_test(c, what_is_posted_in_err_is_flushed);

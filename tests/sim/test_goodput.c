@@ -20,7 +20,10 @@ static struct scene s;
 static uint64_t transfer(uint8_t opcode, uint32_t mtu, uint32_t loss, uint64_t seed)
 {
 	struct scene_conf conf = {
-		.pair = { .link = { .seed = seed, .drop = loss, .delay_ns = 5000, .ns_per_kib = 819,
+		.pair = { .link = { .seed = seed,
+				    .drop = loss,
+				    .delay_ns = 5000,
+				    .ns_per_kib = 819,
 				    .tx_burst = 64 } },
 		.rc = { .mtu = mtu, .timeout = 14 },
 		.mem = MSG,
@@ -80,7 +83,8 @@ START_TEST(one_percent_of_loss_costs_less_than_half)
 	printf("# %s, 1 %% loss: %.0f MB/s of %.0f\n", cases[_i].name, mbytes_per_s(sum / 4),
 	       mbytes_per_s(good));
 	fflush(stdout);
-	ck_assert_msg(sum / 4 < 2 * good, "1 %% of loss costs %.1f times", (double)sum / 4 / (double)good);
+	ck_assert_msg(sum / 4 < 2 * good, "1 %% of loss costs %.1f times",
+		      (double)sum / 4 / (double)good);
 }
 END_TEST
 

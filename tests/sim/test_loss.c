@@ -10,8 +10,9 @@
 
 static struct scene s;
 
-static const uint8_t ops[] = { UROCE_WR_WRITE, UROCE_WR_SEND, UROCE_WR_READ, UROCE_WR_WRITE_IMM,
-			       UROCE_WR_SEND_IMM, UROCE_WR_FETCH_ADD, UROCE_WR_CMP_SWAP };
+static const uint8_t ops[] = { UROCE_WR_WRITE,     UROCE_WR_SEND,     UROCE_WR_READ,
+			       UROCE_WR_WRITE_IMM, UROCE_WR_SEND_IMM, UROCE_WR_FETCH_ADD,
+			       UROCE_WR_CMP_SWAP };
 static const enum link_sim_act acts[] = { LINK_SIM_DROP, LINK_SIM_DUP, LINK_SIM_DELAY,
 					  LINK_SIM_CORRUPT };
 #define N_OPS  (sizeof(ops) / sizeof(ops[0]))

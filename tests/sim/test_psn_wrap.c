@@ -51,10 +51,16 @@ END_TEST
 
 START_TEST(the_wrap_shows_nowhere_on_a_bad_wire)
 {
-	struct scene_conf conf = { .rc = { .mtu = IBV_MTU_256, .timeout = 9, .psn = { 0xffffff - (uint32_t)_i } } };
+	struct scene_conf conf = {
+		.rc = { .mtu = IBV_MTU_256, .timeout = 9, .psn = { 0xffffff - (uint32_t)_i } }
+	};
 
-	conf.pair.link = (struct link_sim_conf){ .seed = ck_seed() + (uint64_t)_i, .drop = 4000, .dup = 3000,
-						 .reorder = 4000, .delay_ns = 1000, .jitter_ns = 10000 };
+	conf.pair.link = (struct link_sim_conf) { .seed = ck_seed() + (uint64_t)_i,
+						  .drop = 4000,
+						  .dup = 3000,
+						  .reorder = 4000,
+						  .delay_ns = 1000,
+						  .jitter_ns = 10000 };
 	scene_init(&s, &conf);
 	exchange();
 }

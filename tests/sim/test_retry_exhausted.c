@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The local ACK timeout: 4.096 us x 2^t for each try, retry_cnt + 1 tries (IBA vol. 1, 11.2.4.2). */
+/* The local ACK timeout: 4.096 us x 2^t for each try, retry_cnt + 1 tries (IBA vol. 1, 11.2.4.2).
+ */
 #include "tests/sim/scene.h"
 
 static struct scene s;
@@ -133,7 +134,8 @@ END_TEST
 START_TEST(a_slow_wire_draws_no_retransmission)
 {
 	struct scene_conf conf = { .pair = { .link = { .delay_ns = 400000, .ns_per_kib = 3000 } },
-				   .rc = { .timeout = 12 }, .mem = 1u << 20 };
+				   .rc = { .timeout = 12 },
+				   .mem = 1u << 20 };
 
 	scene_init(&s, &conf);
 	for (unsigned i = 0; i < 8; i++) {
@@ -154,7 +156,8 @@ Suite *suite_make(void)
 
 	tcase_add_checked_fixture(c, NULL, teardown);
 	tcase_set_timeout(c, 60);
-	tcase_add_loop_test(c, the_error_comes_after_exactly_retry_cnt_plus_one_timeouts, 0, N_TIMEOUTS * 8);
+	tcase_add_loop_test(c, the_error_comes_after_exactly_retry_cnt_plus_one_timeouts, 0,
+			    N_TIMEOUTS * 8);
 	tcase_add_test(c, a_warm_connection_fails_after_the_same_time);
 	tcase_add_test(c, timeout_zero_waits_for_ever);
 	tcase_add_test(c, progress_restarts_the_budget);

@@ -17,14 +17,15 @@ static void teardown(void)
 
 /* In units of 10 us, from the specification's table. */
 static const uint32_t rnr_time[32] = {
-	65536, 1,    2,    3,    4,    6,     8,     12,    16,   24,   32,
-	48,    64,   96,   128,  192,  256,   384,   512,   768,  1024, 1536,
+	65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
+	48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
 	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
 START_TEST(the_retry_comes_after_exactly_the_time_of_the_code)
 {
-	struct scene_conf conf = { .rc = { .min_rnr_timer = _i ? (uint8_t)_i : 0xff, .rnr_retry = 1 } };
+	struct scene_conf conf = { .rc = { .min_rnr_timer = _i ? (uint8_t)_i : 0xff,
+					   .rnr_retry = 1 } };
 
 	start(&conf);
 	scene_post(&s, 0, UROCE_WR_SEND, 0, 64);
@@ -62,7 +63,8 @@ START_TEST(seven_means_for_ever)
 }
 END_TEST
 
-/* What follows the refused packet is dropped in silence: one NAK for each try, and none of them SEQ. */
+/* What follows the refused packet is dropped in silence: one NAK for each try, and none of them
+ * SEQ. */
 START_TEST(packets_behind_a_refused_one_draw_no_nak)
 {
 	static const struct scene_conf conf = { .rc = { .min_rnr_timer = 14 } };
@@ -101,7 +103,8 @@ END_TEST
 /* A late answer that tells of a gap must not take the wait's timer away. */
 START_TEST(a_nak_during_the_wait_does_not_end_it_for_ever)
 {
-	static const struct scene_conf conf = { .rc = { .min_rnr_timer = 20, .psn = { 0xfffffe, 5 } } };
+	static const struct scene_conf conf = { .rc = { .min_rnr_timer = 20,
+							.psn = { 0xfffffe, 5 } } };
 	struct pktgen gen;
 	struct net_path path;
 	const struct frame *f;

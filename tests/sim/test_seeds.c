@@ -30,9 +30,10 @@ static uint64_t first_seed(void)
 
 static void report(const struct sim_stats *t, uint64_t seeds)
 {
-	printf("# %" PRIu64 " seeds: %" PRIu64 " ok, %" PRIu64 " failed, %" PRIu64 " flushed, %" PRIu64
-	       " received; %" PRIu64 " frames, %" PRIu64 " ms virtual\n",
-	       seeds, t->ok, t->failed, t->flushed, t->received, t->frames, t->virtual_ns / 1000000);
+	printf("# %" PRIu64 " seeds: %" PRIu64 " ok, %" PRIu64 " failed, %" PRIu64
+	       " flushed, %" PRIu64 " received; %" PRIu64 " frames, %" PRIu64 " ms virtual\n",
+	       seeds, t->ok, t->failed, t->flushed, t->received, t->frames,
+	       t->virtual_ns / 1000000);
 	fflush(stdout);
 }
 

@@ -50,17 +50,17 @@ static void *zalloc(size_t size)
 
 void fake_dev_init(struct fake_dev *d, unsigned side, const struct engine_conf *conf)
 {
-	struct engine_conf c = conf ? *conf : (struct engine_conf){ .check_icrc = true };
+	struct engine_conf c = conf ? *conf : (struct engine_conf) { .check_icrc = true };
 
 	memset(d, 0, sizeof(*d));
 	c.max_qp = c.max_qp ? c.max_qp : FAKE_MAX_QP;
 	c.max_cq = c.max_cq ? c.max_cq : FAKE_MAX_CQ;
 	c.max_mr = c.max_mr ? c.max_mr : FAKE_MAX_MR;
 	fake_mem_init(&d->mem);
-	memcpy(d->mac, (uint8_t[]){ 0x02, 0x55, 0x52, 0x4f, 0, (uint8_t)(side + 1) }, 6);
+	memcpy(d->mac, (uint8_t[]) { 0x02, 0x55, 0x52, 0x4f, 0, (uint8_t)(side + 1) }, 6);
 	d->gid[10] = d->gid[11] = 0xff;
-	memcpy(d->gid + 12, (uint8_t[]){ 198, 18, 0, (uint8_t)(side + 1) }, 4);
-	d->ports = (struct ports){
+	memcpy(d->gid + 12, (uint8_t[]) { 198, 18, 0, (uint8_t)(side + 1) }, 4);
+	d->ports = (struct ports) {
 		.ctx = &d->mem,
 		.mem_read = fake_mem_read,
 		.mem_write = fake_mem_write,
@@ -108,9 +108,14 @@ struct fake_region *fake_reg_pd(struct fake_dev *d, uint64_t len, uint32_t acces
 	r->access = access;
 	r->pd = pd;
 	r->live = true;
-	cmd = (struct cmd){ .op = ENGINE_MR_ADD,
-			    .mr_add = { .key = r->key, .pd = pd, .access = access, .iova = r->iova,
-					.length = len, .addr = r->addr, .region = r->index + 1 } };
+	cmd = (struct cmd) { .op = ENGINE_MR_ADD,
+			     .mr_add = { .key = r->key,
+					 .pd = pd,
+					 .access = access,
+					 .iova = r->iova,
+					 .length = len,
+					 .addr = r->addr,
+					 .region = r->index + 1 } };
 	err = command(d, &cmd, NULL);
 	assert(!err);
 	(void)err;
@@ -151,10 +156,14 @@ struct fake_cq *fake_cq_new(struct fake_dev *d, uint32_t depth)
 			  depth * sizeof(struct uroce_cqe));
 	cq->ring = (struct uroce_ring *)(cq->page + 1);
 	cq->cqes = (struct uroce_cqe *)(cq->ring + 1);
-	cmd = (struct cmd){ .op = ENGINE_CQ_ADD,
-			    .cq_add = { .cqn = cq->cqn, .depth = depth, .owner = 1, .page = cq->page,
-					.ring = cq->ring, .channel = 7,
-					.token = (uint64_t)(uintptr_t)cq } };
+	cmd = (struct cmd) { .op = ENGINE_CQ_ADD,
+			     .cq_add = { .cqn = cq->cqn,
+					 .depth = depth,
+					 .owner = 1,
+					 .page = cq->page,
+					 .ring = cq->ring,
+					 .channel = 7,
+					 .token = (uint64_t)(uintptr_t)cq } };
 	err = command(d, &cmd, NULL);
 	assert(!err);
 	(void)err;
@@ -197,8 +206,8 @@ static struct fake_qp *qp_alloc(struct fake_dev *d, const struct fake_qp_conf *c
 	qp->conf.rq_depth = conf->rq_depth ? conf->rq_depth : 64;
 	qp->conf.max_sge = conf->max_sge ? conf->max_sge : 4;
 	qp->conf.max_inline = conf->max_inline ? conf->max_inline : 256;
-	qp->cap = (struct uroce_qp_cap){ qp->conf.sq_depth, qp->conf.rq_depth, qp->conf.max_sge,
-					 qp->conf.max_sge, qp->conf.max_inline };
+	qp->cap = (struct uroce_qp_cap) { qp->conf.sq_depth, qp->conf.rq_depth, qp->conf.max_sge,
+					  qp->conf.max_sge, qp->conf.max_inline };
 	payload = qp->cap.max_send_sge * (uint32_t)sizeof(struct uroce_sge);
 	if (payload < qp->cap.max_inline)
 		payload = qp->cap.max_inline;
@@ -232,14 +241,26 @@ struct fake_qp *fake_qp_new(struct fake_dev *d, const struct fake_qp_conf *conf)
 	assert(i < FAKE_MAX_QP);
 	qp->qpn = (++d->qp_generation[i] << 16 | i) & 0xffffff;
 	qp->slot = i;
-	cmd = (struct cmd){ .op = ENGINE_QP_ADD,
-			    .qp_add = { .qpn = qp->qpn, .type = qp->conf.type, .pd = qp->conf.pd,
-					.send_cqn = conf->send_cq->cqn, .recv_cqn = conf->recv_cq->cqn,
-					.srqn = conf->srqn, .owner = 1, .slot = qp->slot, .sq_sig_all = conf->sq_sig_all,
-					.token = (uint64_t)(uintptr_t)qp, .cap = qp->cap,
-					.sq_depth = qp->conf.sq_depth, .rq_depth = qp->conf.rq_depth,
-					.sq_stride = qp->sq_stride, .rq_stride = qp->rq_stride,
-					.page = qp->page, .sq = qp->sq, .rq = qp->rq, .mem = qp->mem } };
+	cmd = (struct cmd) { .op = ENGINE_QP_ADD,
+			     .qp_add = { .qpn = qp->qpn,
+					 .type = qp->conf.type,
+					 .pd = qp->conf.pd,
+					 .send_cqn = conf->send_cq->cqn,
+					 .recv_cqn = conf->recv_cq->cqn,
+					 .srqn = conf->srqn,
+					 .owner = 1,
+					 .slot = qp->slot,
+					 .sq_sig_all = conf->sq_sig_all,
+					 .token = (uint64_t)(uintptr_t)qp,
+					 .cap = qp->cap,
+					 .sq_depth = qp->conf.sq_depth,
+					 .rq_depth = qp->conf.rq_depth,
+					 .sq_stride = qp->sq_stride,
+					 .rq_stride = qp->rq_stride,
+					 .page = qp->page,
+					 .sq = qp->sq,
+					 .rq = qp->rq,
+					 .mem = qp->mem } };
 	if (command(d, &cmd, NULL)) {
 		qp_release(qp);
 		return NULL;
@@ -314,10 +335,18 @@ bool fake_post_send(struct fake_qp *qp, const struct fake_wr *wr)
 {
 	uint8_t *slot = qp->sq + (size_t)(qp->sq_prod & (qp->conf.sq_depth - 1)) * qp->sq_stride;
 	struct uroce_wqe w = {
-		.wr_id = wr->wr_id, .opcode = wr->opcode, .flags = wr->flags,
-		.num_sge = (uint16_t)wr->n_sge, .inline_len = wr->inline_len, .imm = wr->imm,
-		.rkey = wr->rkey, .remote_addr = wr->remote_addr, .compare_add = wr->compare_add,
-		.swap = wr->swap, .ah = wr->ah, .remote_qpn = wr->remote_qpn,
+		.wr_id = wr->wr_id,
+		.opcode = wr->opcode,
+		.flags = wr->flags,
+		.num_sge = (uint16_t)wr->n_sge,
+		.inline_len = wr->inline_len,
+		.imm = wr->imm,
+		.rkey = wr->rkey,
+		.remote_addr = wr->remote_addr,
+		.compare_add = wr->compare_add,
+		.swap = wr->swap,
+		.ah = wr->ah,
+		.remote_qpn = wr->remote_qpn,
 		.remote_qkey = wr->remote_qkey,
 	};
 	size_t room = qp->sq_stride - sizeof(w);

@@ -31,13 +31,13 @@ struct fake_cq {
 };
 
 struct fake_qp_conf {
-	uint32_t type;       /* UROCE_QPT_*; 0: RC */
-	uint32_t pd;         /* 0: 1 */
+	uint32_t type;               /* UROCE_QPT_*; 0: RC */
+	uint32_t pd;                 /* 0: 1 */
 	uint32_t sq_depth, rq_depth; /* powers of two; 0: 64 */
-	uint32_t max_sge;    /* 0: 4 */
-	uint32_t max_inline; /* 0: 256 */
+	uint32_t max_sge;            /* 0: 4 */
+	uint32_t max_inline;         /* 0: 256 */
 	uint32_t sq_sig_all;
-	uint32_t srqn;       /* 0: a receive queue of its own */
+	uint32_t srqn; /* 0: a receive queue of its own */
 	struct fake_cq *send_cq, *recv_cq;
 };
 
@@ -49,10 +49,10 @@ struct fake_qp {
 	uint32_t sq_stride, rq_stride;
 	struct uroce_qp_page *page;
 	uint8_t *sq, *rq;
-	void *mem;             /* the engine's */
+	void *mem; /* the engine's */
 	uint32_t sq_prod, rq_prod;
 	uint32_t sq_done, rq_done; /* freed by completions */
-	bool rung;             /* a doorbell waits for the next turn */
+	bool rung;                 /* a doorbell waits for the next turn */
 };
 
 struct fake_dev {
@@ -60,7 +60,7 @@ struct fake_dev {
 	void *arena;
 	struct ports ports;
 	struct fake_mem mem;
-	uint64_t now;          /* of the last call */
+	uint64_t now; /* of the last call */
 	uint8_t mac[6];
 	uint8_t gid[16];
 	struct fake_qp *qp[FAKE_MAX_QP];
@@ -109,7 +109,8 @@ enum uroce_qps fake_qp_state(const struct fake_qp *qp);
 
 /* False: the queue is full, as a provider sees it. A doorbell waits until fake_dev_doorbells. */
 bool fake_post_send(struct fake_qp *qp, const struct fake_wr *wr);
-bool fake_post_recv(struct fake_qp *qp, uint64_t wr_id, const struct uroce_sge *sge, uint32_t n_sge);
+bool fake_post_recv(struct fake_qp *qp, uint64_t wr_id, const struct uroce_sge *sge,
+		    uint32_t n_sge);
 uint32_t fake_sq_room(const struct fake_qp *qp);
 uint32_t fake_rq_room(const struct fake_qp *qp);
 void fake_dev_doorbells(struct fake_dev *d, uint64_t now);
@@ -124,5 +125,5 @@ uint64_t fake_counter(const struct fake_dev *d, const char *name); /* UINT64_MAX
 
 static inline struct uroce_sge fake_sge(const struct fake_region *r, uint64_t off, uint32_t len)
 {
-	return (struct uroce_sge){ .addr = r->iova + off, .length = len, .lkey = r->key };
+	return (struct uroce_sge) { .addr = r->iova + off, .length = len, .lkey = r->key };
 }

@@ -23,8 +23,8 @@ struct fake_region {
 	uint64_t len;
 	uint32_t key, pd, access;
 	uint32_t index;
-	bool live;     /* registered: the core may touch it */
-	bool broken;   /* the process is gone: the port fails with -EFAULT */
+	bool live;   /* registered: the core may touch it */
+	bool broken; /* the process is gone: the port fails with -EFAULT */
 };
 
 struct fake_mem {
@@ -34,11 +34,11 @@ struct fake_mem {
 	void (*on_write)(void *ctx, const struct fake_region *r, uint64_t off, const uint8_t *bytes,
 			 uint64_t len);
 	/* Sees every atomic, with the word's value before it. */
-	void (*on_atomic)(void *ctx, const struct fake_region *r, uint64_t off, enum mem_atomic_op op,
-			  uint64_t operand, uint64_t compare, uint64_t old);
+	void (*on_atomic)(void *ctx, const struct fake_region *r, uint64_t off,
+			  enum mem_atomic_op op, uint64_t operand, uint64_t compare, uint64_t old);
 	void *watch_ctx;
 	unsigned violations;
-	char violation[160];        /* the first one, in words */
+	char violation[160]; /* the first one, in words */
 	uint64_t n_reads, n_writes, n_atomics;
 };
 

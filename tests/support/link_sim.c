@@ -47,7 +47,9 @@ struct frame *link_sim_alloc(struct link_sim *l)
 	else
 		sf = aligned_alloc(64, (sizeof(*sf) + 63) & ~(size_t)63);
 	assert(sf);
-	sf->f = (struct frame){ .buf = sf->mem + FRAME_HEADROOM, .room = FRAME_PAYLOAD, .owner = sf };
+	sf->f = (struct frame) { .buf = sf->mem + FRAME_HEADROOM,
+				 .room = FRAME_PAYLOAD,
+				 .owner = sf };
 	return &sf->f;
 }
 
@@ -85,8 +87,8 @@ static void frame_split(struct frame *f, uint32_t head_len, uint32_t trailer_len
 
 	memcpy(f->trailer, f->head + f->head_len - trailer_len, trailer_len);
 	f->trailer_len = trailer_len;
-	f->seg[0] = (struct frame_seg){ f->head + head_len, cut };
-	f->seg[1] = (struct frame_seg){ f->head + head_len + cut, payload - cut };
+	f->seg[0] = (struct frame_seg) { f->head + head_len, cut };
+	f->seg[1] = (struct frame_seg) { f->head + head_len + cut, payload - cut };
 	f->n_segs = payload ? 2 : 0;
 	f->head_len = head_len;
 }
@@ -218,7 +220,8 @@ static void tx_one(struct link_sim *l, unsigned from, uint64_t now, struct frame
 		return;
 	}
 	if (act == LINK_SIM_DUP)
-		deliver(l, from, due + ck_below(&l->rng, (uint32_t)l->conf.jitter_ns + 1), f, split_at, act);
+		deliver(l, from, due + ck_below(&l->rng, (uint32_t)l->conf.jitter_ns + 1), f,
+			split_at, act);
 	if (act == LINK_SIM_DELAY)
 		due += 1 + ck_below(&l->rng, (uint32_t)l->conf.jitter_ns + 1);
 	deliver(l, from, due, f, split_at, act);
@@ -237,7 +240,8 @@ uint32_t link_sim_room(const struct link_sim *l, unsigned from, uint64_t now)
 	return l->conf.tx_burst;
 }
 
-void link_sim_tx(struct link_sim *l, unsigned from, uint64_t now, struct frame *const *f, unsigned n)
+void link_sim_tx(struct link_sim *l, unsigned from, uint64_t now, struct frame *const *f,
+		 unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		tx_one(l, from, now, f[i]);
@@ -279,8 +283,8 @@ void link_sim_dump(const struct link_sim *l, FILE *out)
 		const struct link_sim_log *e = &l->log[i % LINK_SIM_LOG];
 
 		fprintf(out, "# %12" PRIu64 " %c>%c %s%s\n", e->sent, 'A' + e->from, 'B' - e->from,
-			e->parsed == PACKET_OK ? packet_describe(&e->pk, line, sizeof(line)) :
-						 packet_verdict_name[e->parsed],
+			e->parsed == PACKET_OK ? packet_describe(&e->pk, line, sizeof(line))
+					       : packet_verdict_name[e->parsed],
 			act[e->act]);
 	}
 }

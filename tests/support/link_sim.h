@@ -26,14 +26,15 @@ struct link_sim_conf {
 	uint32_t tx_burst;      /* frames a port takes before it has to wait for the wire; 0: 256 */
 	uint32_t rx_burst;      /* most frames delivered at once; 0: 32 */
 	bool split;             /* deliver some frames in split form */
-	bool damage_icrc_valid; /* corrupt a byte, then fix the ICRC: a hostile peer, not a bad wire */
+	bool damage_icrc_valid; /* corrupt a byte, then fix the ICRC: a hostile peer, not a bad wire
+				 */
 };
 
 enum link_sim_act {
 	LINK_SIM_PASS,
 	LINK_SIM_DROP,
 	LINK_SIM_DUP,
-	LINK_SIM_DELAY,   /* behind the frames of the next jitter_ns */
+	LINK_SIM_DELAY, /* behind the frames of the next jitter_ns */
 	LINK_SIM_CORRUPT,
 };
 
@@ -50,7 +51,7 @@ struct sim_frame {
 	struct frame f;
 	uint64_t due, order;
 	uint8_t from;
-	struct sim_frame *next;     /* in the free list */
+	struct sim_frame *next; /* in the free list */
 	uint8_t mem[FRAME_HEADROOM + FRAME_PAYLOAD + 64] __attribute__((aligned(64)));
 };
 
@@ -59,16 +60,16 @@ struct link_sim {
 	uint64_t rng, order;
 	struct sim_frame **heap[2]; /* towards port 0, port 1; by due, then order */
 	uint32_t n[2], cap[2];
-	uint64_t wire_free[2];      /* when the sender's last bit has left */
-	uint32_t waiting[2];        /* unused without serialization */
+	uint64_t wire_free[2]; /* when the sender's last bit has left */
+	uint32_t waiting[2];   /* unused without serialization */
 	struct sim_frame *idle;
 	link_sim_filter *filter;
 	void *filter_ctx;
 	struct link_sim_log log[LINK_SIM_LOG];
 	uint32_t n_log;
-	uint32_t malformed;         /* frames that an engine sent and that do not parse */
+	uint32_t malformed; /* frames that an engine sent and that do not parse */
 	uint64_t n_sent[2], n_dropped[2], n_corrupt[2], bytes[2];
-	bool is_cut;                /* nothing passes */
+	bool is_cut; /* nothing passes */
 };
 
 void link_sim_init(struct link_sim *l, const struct link_sim_conf *conf);
@@ -79,7 +80,8 @@ struct frame *link_sim_alloc(struct link_sim *l);
 void link_sim_put(struct link_sim *l, struct frame *f);
 
 uint32_t link_sim_room(const struct link_sim *l, unsigned from, uint64_t now);
-void link_sim_tx(struct link_sim *l, unsigned from, uint64_t now, struct frame *const *f, unsigned n);
+void link_sim_tx(struct link_sim *l, unsigned from, uint64_t now, struct frame *const *f,
+		 unsigned n);
 /* Frames for port `to` that are due; give each back with link_sim_put. */
 unsigned link_sim_rx(struct link_sim *l, unsigned to, uint64_t now, struct frame **f, unsigned n);
 /* When the next frame is due, or a full port has room again. */

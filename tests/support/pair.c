@@ -32,8 +32,9 @@ void pair_free(struct pair *p)
 
 struct net_path pair_path(const struct pair *p, unsigned i)
 {
-	struct net_path path = { .vlan = NET_NO_VLAN, .udp_sport = 0xc000 + i, .is_ipv4 = 1,
-				 .hop_limit = 64 };
+	struct net_path path = {
+		.vlan = NET_NO_VLAN, .udp_sport = 0xc000 + i, .is_ipv4 = 1, .hop_limit = 64
+	};
 
 	memcpy(path.dmac, p->dev[!i].mac, 6);
 	memcpy(path.smac, p->dev[i].mac, 6);
@@ -52,8 +53,9 @@ static struct pair_rc with_defaults(const struct pair_rc *in)
 	struct pair_rc rc = *in;
 
 	rc.mtu = rc.mtu ? rc.mtu : IBV_MTU_1024;
-	rc.access = rc.access ? rc.access : UROCE_ACCESS_REMOTE_WRITE | UROCE_ACCESS_REMOTE_READ |
-					    UROCE_ACCESS_REMOTE_ATOMIC;
+	rc.access = rc.access ? rc.access
+			      : UROCE_ACCESS_REMOTE_WRITE | UROCE_ACCESS_REMOTE_READ |
+					UROCE_ACCESS_REMOTE_ATOMIC;
 	rc.rd_atomic = rc.rd_atomic ? rc.rd_atomic : 8;
 	rc.dest_rd_atomic = rc.dest_rd_atomic ? rc.dest_rd_atomic : rc.rd_atomic;
 	rc.rd_atomic = rc.rd_atomic == 0xff ? 0 : rc.rd_atomic;
@@ -67,7 +69,9 @@ static struct pair_rc with_defaults(const struct pair_rc *in)
 
 static int to_init(struct fake_qp *qp, const struct pair_rc *rc)
 {
-	struct uroce_qp_attr a = { .qp_state = UROCE_QPS_INIT, .port_num = 1, .access = rc->access };
+	struct uroce_qp_attr a = { .qp_state = UROCE_QPS_INIT,
+				   .port_num = 1,
+				   .access = rc->access };
 	uint32_t mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 
 	return fake_qp_modify(qp, &a, mask, NULL);
@@ -78,11 +82,14 @@ int pair_to_rtr(struct pair *p, struct fake_qp *qp, uint32_t dest_qpn, const str
 	struct pair_rc rc = with_defaults(in);
 	unsigned side = side_of(p, qp);
 	struct net_path path = pair_path(p, side);
-	struct uroce_qp_attr a = { .qp_state = UROCE_QPS_RTR, .path_mtu = rc.mtu,
-				   .dest_qp_num = dest_qpn, .rq_psn = rc.psn[!side],
+	struct uroce_qp_attr a = { .qp_state = UROCE_QPS_RTR,
+				   .path_mtu = rc.mtu,
+				   .dest_qp_num = dest_qpn,
+				   .rq_psn = rc.psn[!side],
 				   .max_dest_rd_atomic = rc.dest_rd_atomic,
 				   .min_rnr_timer = rc.min_rnr_timer };
-	uint32_t mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	uint32_t mask =
+		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	int err = 0;
 
 	a.ah.is_global = 1;
@@ -100,9 +107,12 @@ int pair_to_rtr(struct pair *p, struct fake_qp *qp, uint32_t dest_qpn, const str
 int pair_to_rts(struct pair *p, struct fake_qp *qp, const struct pair_rc *in)
 {
 	struct pair_rc rc = with_defaults(in);
-	struct uroce_qp_attr a = { .qp_state = UROCE_QPS_RTS, .sq_psn = rc.psn[side_of(p, qp)],
-				   .max_rd_atomic = rc.rd_atomic, .timeout = rc.timeout,
-				   .retry_cnt = rc.retry_cnt, .rnr_retry = rc.rnr_retry };
+	struct uroce_qp_attr a = { .qp_state = UROCE_QPS_RTS,
+				   .sq_psn = rc.psn[side_of(p, qp)],
+				   .max_rd_atomic = rc.rd_atomic,
+				   .timeout = rc.timeout,
+				   .retry_cnt = rc.retry_cnt,
+				   .rnr_retry = rc.rnr_retry };
 	uint32_t mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
 	if (qp->conf.type == UROCE_QPT_RC)

@@ -22,7 +22,7 @@ static void flatten(struct pktgen *g)
 		p += g->split.seg[i].len;
 	}
 	memcpy(p, g->split.trailer, g->split.trailer_len);
-	g->flat = (struct frame){ .head = g->wire, .head_len = frame_len(&g->split) };
+	g->flat = (struct frame) { .head = g->wire, .head_len = frame_len(&g->split) };
 }
 
 const struct frame *pktgen_frame(struct pktgen *g, const struct packet *pk, const void *payload)
@@ -34,10 +34,10 @@ const struct frame *pktgen_frame(struct pktgen *g, const struct packet *pk, cons
 	else
 		for (uint32_t i = 0; i < pk->payload_len; i++)
 			buf[i] = (uint8_t)(i * 13 + pk->psn);
-	g->split = (struct frame){ .buf = buf, .room = FRAME_PAYLOAD };
+	g->split = (struct frame) { .buf = buf, .room = FRAME_PAYLOAD };
 	if (pk->payload_len) {
 		g->split.n_segs = 1;
-		g->split.seg[0] = (struct frame_seg){ buf, pk->payload_len };
+		g->split.seg[0] = (struct frame_seg) { buf, pk->payload_len };
 	}
 	packet_build(pk, &g->tmpl, &g->split);
 	flatten(g);
@@ -78,8 +78,8 @@ static const struct opcode_desc *pick_opcode(uint64_t *rng, const struct pktgen_
 	const struct opcode_desc *d;
 
 	do {
-		pk->opcode = (uint8_t)(ck_below(rng, 16) ? aim->service | ck_below(rng, 32) :
-							   ck_below(rng, 256));
+		pk->opcode = (uint8_t)(ck_below(rng, 16) ? aim->service | ck_below(rng, 32)
+							 : ck_below(rng, 256));
 		d = opcode_get(pk->opcode);
 	} while (!d->name);
 	return d;
@@ -97,8 +97,8 @@ const struct frame *pktgen_hostile(struct pktgen *g, uint64_t *rng, const struct
 	pk.solicited = ck_below(rng, 2);
 	pk.va = odd_number(rng, aim->va);
 	pk.rkey = (uint32_t)odd_number(rng, aim->rkey);
-	pk.dma_len = ck_below(rng, 3) ? odd_length(rng, aim->mtu) * ck_below(rng, 4) :
-					(uint32_t)ck_rand(rng);
+	pk.dma_len = ck_below(rng, 3) ? odd_length(rng, aim->mtu) * ck_below(rng, 4)
+				      : (uint32_t)ck_rand(rng);
 	pk.swap_add = ck_rand(rng);
 	pk.compare = ck_rand(rng);
 	pk.syndrome = (uint8_t)ck_rand(rng);

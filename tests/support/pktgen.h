@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Packets by hand: a raw peer. Well-formed ones from a struct packet, hostile ones from a seed.
- * A hostile packet has right headers and ICRC (so that it reaches the transport) and wrong contents.
+ * A hostile packet has right headers and ICRC (so that it reaches the transport) and wrong
+ * contents.
  */
 #pragma once
 

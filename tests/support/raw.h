@@ -8,19 +8,19 @@
 #include "tests/support/fake_app.h"
 #include "tests/support/pktgen.h"
 
-#define RAW_ANSWERS 256u
+#define RAW_ANSWERS  256u
 #define RAW_PEER_QPN 0x123456u
 
 struct raw_conf {
-	uint32_t type;           /* UROCE_QPT_*; 0: RC */
-	uint32_t mtu;            /* IBV_MTU_*; 0: 1024 */
+	uint32_t type; /* UROCE_QPT_*; 0: RC */
+	uint32_t mtu;  /* IBV_MTU_*; 0: 1024 */
 	uint32_t rq_psn, sq_psn;
-	uint32_t access;         /* of the QP; 0: all */
-	uint8_t dest_rd_atomic;  /* 0: 8, 0xff: zero */
-	uint8_t min_rnr_timer;   /* 0: 12 */
-	uint32_t mem;            /* bytes of the region; 0: 64 KiB */
-	uint32_t window;         /* of the engine */
-	uint32_t cq_depth;       /* 0: 256 */
+	uint32_t access;        /* of the QP; 0: all */
+	uint8_t dest_rd_atomic; /* 0: 8, 0xff: zero */
+	uint8_t min_rnr_timer;  /* 0: 12 */
+	uint32_t mem;           /* bytes of the region; 0: 64 KiB */
+	uint32_t window;        /* of the engine */
+	uint32_t cq_depth;      /* 0: 256 */
 	uint32_t sq_sig_all;
 };
 
@@ -47,10 +47,12 @@ void raw_clear(struct raw *r);
 void raw_pull(struct raw *r); /* what the engine has to send */
 
 /* Requests in short form; AckReq set. */
-void raw_write(struct raw *r, uint8_t op, uint32_t psn, uint64_t off, uint32_t dma_len, uint32_t len);
+void raw_write(struct raw *r, uint8_t op, uint32_t psn, uint64_t off, uint32_t dma_len,
+	       uint32_t len);
 void raw_read(struct raw *r, uint32_t psn, uint64_t off, uint32_t len);
 void raw_op(struct raw *r, uint8_t op, uint32_t psn, uint32_t len); /* no RETH */
-void raw_atomic(struct raw *r, uint8_t op, uint32_t psn, uint64_t off, uint64_t operand, uint64_t compare);
+void raw_atomic(struct raw *r, uint8_t op, uint32_t psn, uint64_t off, uint64_t operand,
+		uint64_t compare);
 
 /* Answers to the engine's own requests. */
 void raw_ack(struct raw *r, uint8_t syndrome, uint32_t psn);

@@ -49,7 +49,8 @@ START_TEST(it_sleeps_exactly_after_the_idle_time)
 	uroce_backoff_next(&b, 1000);
 	ck_assert_int_ne(uroce_backoff_next(&b, 1000 + UROCE_BACKOFF_SLEEP_NS - 1),
 			 UROCE_BACKOFF_SLEEP);
-	ck_assert_int_eq(uroce_backoff_next(&b, 1000 + UROCE_BACKOFF_SLEEP_NS), UROCE_BACKOFF_SLEEP);
+	ck_assert_int_eq(uroce_backoff_next(&b, 1000 + UROCE_BACKOFF_SLEEP_NS),
+			 UROCE_BACKOFF_SLEEP);
 }
 END_TEST
 
@@ -101,7 +102,8 @@ START_TEST(a_long_yield_halves_the_limit_down_to_one)
 }
 END_TEST
 
-/* A yield that cost a time slice is not repeated soon: sleepers are put ahead of compute threads. */
+/* A yield that cost a time slice is not repeated soon: sleepers are put ahead of compute threads.
+ */
 START_TEST(a_lost_time_slice_makes_the_next_waits_sleeps)
 {
 	struct uroce_backoff b;

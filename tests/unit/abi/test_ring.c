@@ -15,9 +15,9 @@ static const struct {
 	{ 0, 0, 8, 0 },
 	{ 1, 0, 8, 1 },
 	{ 8, 0, 8, 8 },
-	{ 9, 0, 8, -1 },                       /* more than the ring holds */
-	{ 0, 1, 8, -1 },                       /* went back */
-	{ 3, 0xfffffffe, 8, 5 },               /* over the wrap of 2^32 */
+	{ 9, 0, 8, -1 },         /* more than the ring holds */
+	{ 0, 1, 8, -1 },         /* went back */
+	{ 3, 0xfffffffe, 8, 5 }, /* over the wrap of 2^32 */
 	{ 0xffffffff, 0xffffffff, 1, 0 },
 	{ 0, 0xffffffff, 1, 1 },
 	{ 0x80000000, 0, 16384, -1 },
@@ -37,13 +37,9 @@ END_TEST
 static const struct {
 	uint32_t prod, cons, depth, room;
 } rooms[] = {
-	{ 0, 0, 8, 8 },
-	{ 8, 0, 8, 0 },
-	{ 8, 8, 8, 8 },
-	{ 8, 5, 8, 5 },
-	{ 8, 9, 8, 0 },                        /* the consumer claims what was never made */
-	{ 100, 0, 8, 0 },
-	{ 2, 0xfffffffd, 8, 3 },
+	{ 0, 0, 8, 8 },   { 8, 0, 8, 0 },          { 8, 8, 8, 8 },
+	{ 8, 5, 8, 5 },   { 8, 9, 8, 0 }, /* the consumer claims what was never made */
+	{ 100, 0, 8, 0 }, { 2, 0xfffffffd, 8, 3 },
 };
 
 START_TEST(room_is_what_is_free_and_none_for_an_impossible_consumer)
@@ -96,7 +92,7 @@ static const struct {
 	{ UROCE_ARM_ANY, 1, 1, UROCE_ARM_NONE },
 	{ UROCE_ARM_SOLICITED, 0, 0, UROCE_ARM_SOLICITED },
 	{ UROCE_ARM_SOLICITED, 1, 1, UROCE_ARM_NONE },
-	{ 77, 1, 0, 77 },                      /* a scribbled word fires nothing */
+	{ 77, 1, 0, 77 }, /* a scribbled word fires nothing */
 };
 
 START_TEST(an_event_fires_once_when_the_arm_word_asks_for_it)
@@ -222,7 +218,8 @@ START_TEST(a_worker_that_looks_again_before_it_sleeps_misses_no_doorbell)
 			continue;
 		uroce_uar_set_need_wakeup(&wake.uar, 1);
 		if (!wake_look(&seen)) {
-			/* Asleep: only a kick may wake us; a lost doorbell hangs here (Check's timeout). */
+			/* Asleep: only a kick may wake us; a lost doorbell hangs here (Check's
+			 * timeout). */
 			while (__atomic_load_n(&wake.kicks, __ATOMIC_ACQUIRE) == kicks)
 				sched_yield();
 			kicks = __atomic_load_n(&wake.kicks, __ATOMIC_ACQUIRE);
@@ -242,7 +239,8 @@ Suite *suite_make(void)
 
 	tcase_set_timeout(c, 60);
 	tcase_add_loop_test(c, pending_is_the_distance_or_minus_one_when_impossible, 0, N(takes));
-	tcase_add_loop_test(c, room_is_what_is_free_and_none_for_an_impossible_consumer, 0, N(rooms));
+	tcase_add_loop_test(c, room_is_what_is_free_and_none_for_an_impossible_consumer, 0,
+			    N(rooms));
 	tcase_add_loop_test(c, a_doorbell_sets_its_bit_and_its_summary_bit_and_nothing_else, 0, 8);
 	tcase_add_test(c, a_doorbell_says_whether_the_worker_sleeps);
 	tcase_add_loop_test(c, an_event_fires_once_when_the_arm_word_asks_for_it, 0, N(fires));

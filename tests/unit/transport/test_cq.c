@@ -82,7 +82,9 @@ END_TEST
 static void receive(bool solicited, uint32_t psn)
 {
 	struct uroce_sge sge = fake_sge(r.mem, 0, 64);
-	struct packet pk = { .opcode = BTH_SEND_ONLY, .psn = psn, .solicited = solicited, .payload_len = 8 };
+	struct packet pk = {
+		.opcode = BTH_SEND_ONLY, .psn = psn, .solicited = solicited, .payload_len = 8
+	};
 
 	ck_assert(fake_post_recv(r.qp, 1, &sge, 1));
 	raw_send(&r, &pk, NULL);
@@ -97,7 +99,7 @@ START_TEST(armed_for_solicited_only_solicited_and_errors_fire)
 	receive(true, 1);
 	ck_assert_uint_eq(r.cq->n_notified, 1);
 	uroce_cq_arm(r.cq->page, UROCE_ARM_SOLICITED);
-	fake_poll(r.cq, &(struct uroce_cqe){ 0 }, 1);
+	fake_poll(r.cq, &(struct uroce_cqe) { 0 }, 1);
 	raw_post(&r, UROCE_WR_WRITE, 0, 8, 0);
 	ck_assert_int_eq(fake_qp_to(r.qp, UROCE_QPS_ERR), 0);
 	ck_assert_uint_eq(r.cq->n_notified, 2);

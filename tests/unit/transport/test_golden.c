@@ -27,9 +27,9 @@ struct row {
 	uint32_t mtu;
 	uint32_t recvs, recv_len;
 	unsigned flags;
-	uint32_t access;      /* of the QP; 0: all */
+	uint32_t access; /* of the QP; 0: all */
 	uint8_t drda, rnrt;
-	uint8_t lost_op;      /* the nth request of that operation never arrived; 0: none */
+	uint8_t lost_op; /* the nth request of that operation never arrived; 0: none */
 	uint32_t lost_nth;
 	uint32_t late;        /* receives are posted after so many answers */
 	uint8_t theirs, ours; /* a syndrome of rxe's that is another one of ours */
@@ -128,8 +128,12 @@ static void post_recvs(const struct row *row)
 
 static void start(const struct row *row, uint32_t rq_psn)
 {
-	struct raw_conf conf = { .mtu = row->mtu, .rq_psn = rq_psn, .access = row->access,
-				 .dest_rd_atomic = row->drda, .min_rnr_timer = row->rnrt, .mem = 1 << 19 };
+	struct raw_conf conf = { .mtu = row->mtu,
+				 .rq_psn = rq_psn,
+				 .access = row->access,
+				 .dest_rd_atomic = row->drda,
+				 .min_rnr_timer = row->rnrt,
+				 .mem = 1 << 19 };
 
 	raw_init(&r, &conf);
 	if (row->flags & LOCAL_MR) {
@@ -137,7 +141,8 @@ static void start(const struct row *row, uint32_t rq_psn)
 		r.mem = fake_reg(&r.dev, 1 << 19, UROCE_ACCESS_LOCAL_WRITE);
 	}
 	memset(r.mem->mem, 0, 65536 + 16); /* 06: the atomics' word is 0 */
-	recv_mem = fake_reg(&r.dev, 1 << 17, row->flags & READONLY_RECV ? 0 : UROCE_ACCESS_LOCAL_WRITE);
+	recv_mem = fake_reg(&r.dev, 1 << 17,
+			    row->flags & READONLY_RECV ? 0 : UROCE_ACCESS_LOCAL_WRITE);
 	if (!row->late)
 		post_recvs(row);
 	if (row->flags & IN_ERR)
@@ -168,7 +173,8 @@ static void judge(const struct row *row)
 		const struct packet *a = &r.answer[n_got];
 		struct answer w;
 
-		ck_assert_msg(n_got < n_want, "an answer more than rxe's: op 0x%x psn %06x syndrome 0x%x",
+		ck_assert_msg(n_got < n_want,
+			      "an answer more than rxe's: op 0x%x psn %06x syndrome 0x%x",
 			      a->opcode, a->psn, a->syndrome);
 		w = want[n_got];
 		if (row->why && w.syndrome == row->theirs)
@@ -179,8 +185,8 @@ static void judge(const struct row *row)
 		ck_assert_uint_eq(a->atomic_orig, w.orig);
 		if (!has_aeth(a))
 			continue;
-		ck_assert_msg(a->syndrome == w.syndrome, "psn %06x: syndrome 0x%x, rxe's 0x%x", a->psn,
-			      a->syndrome, w.syndrome);
+		ck_assert_msg(a->syndrome == w.syndrome, "psn %06x: syndrome 0x%x, rxe's 0x%x",
+			      a->psn, a->syndrome, w.syndrome);
 		if (!row->why) /* where rxe accepted what we refuse, the count differs too */
 			ck_assert_uint_eq(a->msn, w.msn);
 	}
@@ -210,12 +216,14 @@ static void pass(const struct row *row, bool is_feeding)
 		}
 		if (!is_feeding && is_answer(&pk) && !memcmp(pk.net.sgid, responder, 16)) {
 			ck_assert_uint_lt(n_want, ANSWERS);
-			want[n_want++] = (struct answer){ pk.opcode, pk.syndrome, pk.psn, pk.msn,
-							  pk.payload_len, pk.atomic_orig };
+			want[n_want++] =
+				(struct answer) { pk.opcode, pk.syndrome,    pk.psn,
+						  pk.msn,    pk.payload_len, pk.atomic_orig };
 		}
 		if (!is_feeding || is_answer(&pk) || memcmp(pk.net.dgid, responder, 16))
 			continue;
-		if (row->lost_op && (pk.opcode & 0x1f) == row->lost_op && ++lost_seen == row->lost_nth)
+		if (row->lost_op && (pk.opcode & 0x1f) == row->lost_op &&
+		    ++lost_seen == row->lost_nth)
 			continue;
 		if (row->late && n_got == row->late)
 			post_recvs(row);
@@ -241,7 +249,8 @@ Suite *suite_make(void)
 	Suite *s = suite_create("transport/golden");
 	TCase *c = tcase_create("golden");
 
-	tcase_add_loop_test(c, our_responder_answers_as_rxe_did, 0, (int)(sizeof(rows) / sizeof(rows[0])));
+	tcase_add_loop_test(c, our_responder_answers_as_rxe_did, 0,
+			    (int)(sizeof(rows) / sizeof(rows[0])));
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -16,8 +16,9 @@
 static struct mr slots[SLOTS];
 static struct mr_table table = { .slot = slots, .n = SLOTS };
 
-static const struct cmd_mr_add good = { .key = KEY, .pd = 3, .access = ALL, .iova = IOVA, .length = LEN,
-					.addr = ADDR, .region = 99 };
+static const struct cmd_mr_add good = {
+	.key = KEY, .pd = 3, .access = ALL, .iova = IOVA, .length = LEN, .addr = ADDR, .region = 99
+};
 
 static void setup(void)
 {
@@ -54,8 +55,8 @@ static const struct {
 START_TEST(an_access_is_judged)
 {
 	struct mem_vec out = { 0 };
-	enum mr_verdict v = mr_access(&table, accesses[_i].key, accesses[_i].pd, accesses[_i].access,
-				      accesses[_i].va, accesses[_i].len, &out);
+	enum mr_verdict v = mr_access(&table, accesses[_i].key, accesses[_i].pd,
+				      accesses[_i].access, accesses[_i].va, accesses[_i].len, &out);
 
 	ck_assert_msg(v == accesses[_i].v, "%s: verdict %d", accesses[_i].what, v);
 	if (v != MR_OK)
@@ -140,7 +141,8 @@ Suite *suite_make(void)
 	TCase *c = tcase_create("mr");
 
 	tcase_add_checked_fixture(c, setup, NULL);
-	tcase_add_loop_test(c, an_access_is_judged, 0, (int)(sizeof(accesses) / sizeof(accesses[0])));
+	tcase_add_loop_test(c, an_access_is_judged, 0,
+			    (int)(sizeof(accesses) / sizeof(accesses[0])));
 	tcase_add_loop_test(c, all_rights_that_are_wished_must_be_there, 0, 16);
 	tcase_add_test(c, remote_writers_need_local_write);
 	tcase_add_test(c, a_deleted_region_is_gone);

@@ -10,10 +10,10 @@ static const struct {
 	{ 0, 0, 0 },
 	{ 1, 0, 1 },
 	{ 0, 1, -1 },
-	{ 0, 0xffffff, 1 },              /* over the wrap */
+	{ 0, 0xffffff, 1 }, /* over the wrap */
 	{ 0xffffff, 0, -1 },
 	{ 5, 0xfffffb, 1 },
-	{ 0x7fffff, 0, 1 },              /* the farthest that is still after */
+	{ 0x7fffff, 0, 1 }, /* the farthest that is still after */
 	{ 0x800001, 0, -1 },
 	{ 0x123456, 0x123456, 0 },
 	{ 0x400000, 0xc00001, 1 },

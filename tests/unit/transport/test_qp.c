@@ -92,22 +92,32 @@ END_TEST
 START_TEST(the_first_packet_in_rtr_establishes_communication)
 {
 	struct fake_qp_conf qc = { .send_cq = r.cq, .recv_cq = r.cq };
-	struct uroce_qp_attr a = { .qp_state = UROCE_QPS_INIT, .port_num = 1, .access = 0xe,
-				   .path_mtu = IBV_MTU_1024, .dest_qp_num = RAW_PEER_QPN, .rq_psn = 5 };
+	struct uroce_qp_attr a = { .qp_state = UROCE_QPS_INIT,
+				   .port_num = 1,
+				   .access = 0xe,
+				   .path_mtu = IBV_MTU_1024,
+				   .dest_qp_num = RAW_PEER_QPN,
+				   .rq_psn = 5 };
 	struct net_path path = { .vlan = NET_NO_VLAN, .is_ipv4 = 1 };
 
 	memcpy(path.dgid, r.inbound.sgid, 16);
 	memcpy(path.sgid, r.inbound.dgid, 16);
 	fake_qp_del(r.qp);
 	r.qp = fake_qp_new(&r.dev, &qc);
-	ck_assert_int_eq(fake_qp_modify(r.qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					IBV_QP_ACCESS_FLAGS, NULL), 0);
+	ck_assert_int_eq(
+		fake_qp_modify(r.qp, &a,
+			       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+			       NULL),
+		0);
 	raw_write(&r, BTH_WRITE_ONLY, 5, 0, 8, 8); /* INIT: deaf */
 	raw_expect_none(&r);
 	a.qp_state = UROCE_QPS_RTR;
-	ck_assert_int_eq(fake_qp_modify(r.qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-					IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-					IBV_QP_MIN_RNR_TIMER, &path), 0);
+	ck_assert_int_eq(fake_qp_modify(r.qp, &a,
+					IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+						IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+						IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+					&path),
+			 0);
 	raw_write(&r, BTH_WRITE_ONLY, 5, 0, 8, 8);
 	raw_write(&r, BTH_WRITE_ONLY, 6, 0, 8, 8);
 	ck_assert_uint_eq(r.n_answers, 2);
@@ -127,12 +137,20 @@ END_TEST
 
 static struct cmd add_like(const struct fake_qp *qp)
 {
-	return (struct cmd){ .op = ENGINE_QP_ADD,
-			     .qp_add = { .qpn = 0x20005, .type = UROCE_QPT_RC, .pd = 1,
-					 .send_cqn = r.cq->cqn, .recv_cqn = r.cq->cqn, .cap = qp->cap,
-					 .sq_depth = 64, .rq_depth = 64, .sq_stride = qp->sq_stride,
-					 .rq_stride = qp->rq_stride, .page = qp->page, .sq = qp->sq,
-					 .rq = qp->rq } };
+	return (struct cmd) { .op = ENGINE_QP_ADD,
+			      .qp_add = { .qpn = 0x20005,
+					  .type = UROCE_QPT_RC,
+					  .pd = 1,
+					  .send_cqn = r.cq->cqn,
+					  .recv_cqn = r.cq->cqn,
+					  .cap = qp->cap,
+					  .sq_depth = 64,
+					  .rq_depth = 64,
+					  .sq_stride = qp->sq_stride,
+					  .rq_stride = qp->rq_stride,
+					  .page = qp->page,
+					  .sq = qp->sq,
+					  .rq = qp->rq } };
 }
 
 /* What would let a slot reach past its end, or past what a table can hold, is refused. */
@@ -143,18 +161,42 @@ START_TEST(a_qp_that_makes_no_sense_is_refused)
 	int err;
 
 	switch (_i) {
-	case 0: c.qp_add.sq_depth = 3; break;
-	case 1: c.qp_add.rq_depth = 48; break;
-	case 2: c.qp_add.sq_stride = 32; break;
-	case 3: c.qp_add.rq_stride = 8; break;
-	case 4: c.qp_add.cap.max_send_sge = UROCE_MAX_SGE + 1; break;
-	case 5: c.qp_add.cap.max_recv_sge = UROCE_MAX_SGE + 1; break;
-	case 6: c.qp_add.cap.max_inline = UROCE_MAX_INLINE + 1; break;
-	case 7: c.qp_add.cap.max_send_sge = UROCE_MAX_SGE; break; /* does not fit the stride */
-	case 8: c.qp_add.send_cqn ^= 0x10000; break;
-	case 9: c.qp_add.recv_cqn += 1; break;
-	case 10: c.qp_add.type = 77; break;
-	case 11: c.qp_add.srqn = 12; break;
+	case 0:
+		c.qp_add.sq_depth = 3;
+		break;
+	case 1:
+		c.qp_add.rq_depth = 48;
+		break;
+	case 2:
+		c.qp_add.sq_stride = 32;
+		break;
+	case 3:
+		c.qp_add.rq_stride = 8;
+		break;
+	case 4:
+		c.qp_add.cap.max_send_sge = UROCE_MAX_SGE + 1;
+		break;
+	case 5:
+		c.qp_add.cap.max_recv_sge = UROCE_MAX_SGE + 1;
+		break;
+	case 6:
+		c.qp_add.cap.max_inline = UROCE_MAX_INLINE + 1;
+		break;
+	case 7:
+		c.qp_add.cap.max_send_sge = UROCE_MAX_SGE;
+		break; /* does not fit the stride */
+	case 8:
+		c.qp_add.send_cqn ^= 0x10000;
+		break;
+	case 9:
+		c.qp_add.recv_cqn += 1;
+		break;
+	case 10:
+		c.qp_add.type = 77;
+		break;
+	case 11:
+		c.qp_add.srqn = 12;
+		break;
 	}
 	c.qp_add.mem = calloc(1, engine_qp_size(64));
 	err = engine_command(r.dev.engine, r.now, &c, &reply);

@@ -13,29 +13,33 @@
 #include "tests/support/ck_main.h"
 #include "tests/support/pair.h"
 
-#define PKEY  IBV_QP_PKEY_INDEX
-#define PORT  IBV_QP_PORT
-#define ACC   IBV_QP_ACCESS_FLAGS
-#define QKEY  IBV_QP_QKEY
-#define CUR   IBV_QP_CUR_STATE
-#define RNRT  IBV_QP_MIN_RNR_TIMER
-#define RDD   IBV_QP_MAX_DEST_RD_ATOMIC
-#define RDA   IBV_QP_MAX_QP_RD_ATOMIC
-#define NOTE  IBV_QP_EN_SQD_ASYNC_NOTIFY
-#define TRY   (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY)
-#define ADDR  (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define PKEY IBV_QP_PKEY_INDEX
+#define PORT IBV_QP_PORT
+#define ACC  IBV_QP_ACCESS_FLAGS
+#define QKEY IBV_QP_QKEY
+#define CUR  IBV_QP_CUR_STATE
+#define RNRT IBV_QP_MIN_RNR_TIMER
+#define RDD  IBV_QP_MAX_DEST_RD_ATOMIC
+#define RDA  IBV_QP_MAX_QP_RD_ATOMIC
+#define NOTE IBV_QP_EN_SQD_ASYNC_NOTIFY
+#define TRY  (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY)
+#define ADDR (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
 
 enum { RC, UC, UD, N_TYPES };
 static const uint32_t type_number[N_TYPES] = { UROCE_QPT_RC, UROCE_QPT_UC, UROCE_QPT_UD };
 static const char *const type_name[N_TYPES] = { "RC", "UC", "UD" };
-static const char *const state_name[UROCE_N_QPS] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+static const char *const state_name[UROCE_N_QPS] = { "RESET", "INIT", "RTR", "RTS",
+						     "SQD",   "SQE",  "ERR" };
 
 struct cell {
 	bool legal;
 	uint32_t required[N_TYPES], optional[N_TYPES];
 };
 
-#define ANY { .legal = true }
+#define ANY                   \
+	{                     \
+		.legal = true \
+	}
 
 /* clang-format off */
 static const struct cell table[UROCE_N_QPS][UROCE_N_QPS] = {
@@ -82,8 +86,23 @@ static const struct cell table[UROCE_N_QPS][UROCE_N_QPS] = {
 
 /* Every attribute but those of automatic path migration, which we do not offer, and STATE. */
 static const uint32_t attrs[] = {
-	CUR, NOTE, ACC, PKEY, PORT, QKEY, IBV_QP_AV, IBV_QP_PATH_MTU, IBV_QP_TIMEOUT, IBV_QP_RETRY_CNT,
-	IBV_QP_RNR_RETRY, IBV_QP_RQ_PSN, RDA, RNRT, IBV_QP_SQ_PSN, RDD, IBV_QP_DEST_QPN,
+	CUR,
+	NOTE,
+	ACC,
+	PKEY,
+	PORT,
+	QKEY,
+	IBV_QP_AV,
+	IBV_QP_PATH_MTU,
+	IBV_QP_TIMEOUT,
+	IBV_QP_RETRY_CNT,
+	IBV_QP_RNR_RETRY,
+	IBV_QP_RQ_PSN,
+	RDA,
+	RNRT,
+	IBV_QP_SQ_PSN,
+	RDD,
+	IBV_QP_DEST_QPN,
 };
 #define N_ATTRS (sizeof(attrs) / sizeof(attrs[0]))
 
@@ -94,11 +113,21 @@ static struct fake_cq *cq;
 /* Good values for everything; which count is the mask's business. */
 static struct uroce_qp_attr good(enum uroce_qps cur, enum uroce_qps next)
 {
-	struct uroce_qp_attr a = { .qp_state = next, .cur_qp_state = cur, .path_mtu = IBV_MTU_1024,
-				   .qkey = 0x11111111, .rq_psn = 5, .sq_psn = 6, .dest_qp_num = 77,
-				   .access = UROCE_ACCESS_REMOTE_WRITE, .max_rd_atomic = 1,
-				   .max_dest_rd_atomic = 1, .min_rnr_timer = 1, .port_num = 1,
-				   .timeout = 8, .retry_cnt = 1, .rnr_retry = 1 };
+	struct uroce_qp_attr a = { .qp_state = next,
+				   .cur_qp_state = cur,
+				   .path_mtu = IBV_MTU_1024,
+				   .qkey = 0x11111111,
+				   .rq_psn = 5,
+				   .sq_psn = 6,
+				   .dest_qp_num = 77,
+				   .access = UROCE_ACCESS_REMOTE_WRITE,
+				   .max_rd_atomic = 1,
+				   .max_dest_rd_atomic = 1,
+				   .min_rnr_timer = 1,
+				   .port_num = 1,
+				   .timeout = 8,
+				   .retry_cnt = 1,
+				   .rnr_retry = 1 };
 
 	a.ah.is_global = 1;
 	a.ah.port_num = 1;
@@ -178,9 +207,18 @@ static void teardown(void)
 
 /* Loop index → type, current, next. */
 #define N_CELLS (N_TYPES * UROCE_N_QPS * UROCE_N_QPS)
-static int cell_type(int i) { return i / (UROCE_N_QPS * UROCE_N_QPS); }
-static enum uroce_qps cell_cur(int i) { return (enum uroce_qps)(i / UROCE_N_QPS % UROCE_N_QPS); }
-static enum uroce_qps cell_next(int i) { return (enum uroce_qps)(i % UROCE_N_QPS); }
+static int cell_type(int i)
+{
+	return i / (UROCE_N_QPS * UROCE_N_QPS);
+}
+static enum uroce_qps cell_cur(int i)
+{
+	return (enum uroce_qps)(i / UROCE_N_QPS % UROCE_N_QPS);
+}
+static enum uroce_qps cell_next(int i)
+{
+	return (enum uroce_qps)(i % UROCE_N_QPS);
+}
 
 static bool legal(int type, enum uroce_qps cur, enum uroce_qps next)
 {
@@ -276,7 +314,9 @@ START_TEST(an_unknown_state_or_mask_bit_is_refused)
 END_TEST
 
 /* One bad value each, on the way RESET → INIT → RTR → RTS. */
-#define AT(f) (unsigned)offsetof(struct uroce_qp_attr, f), (unsigned)sizeof(((struct uroce_qp_attr *)0)->f)
+#define AT(f)                                        \
+	(unsigned)offsetof(struct uroce_qp_attr, f), \
+		(unsigned)sizeof(((struct uroce_qp_attr *)0)->f)
 static const struct {
 	const char *what;
 	enum uroce_qps cur;

@@ -34,8 +34,9 @@ static void is_packet(uint32_t i, uint8_t op, uint32_t psn, uint32_t len)
 {
 	ck_assert_uint_lt(i, r.n_answers);
 	ck_assert_msg(r.answer[i].opcode == op && r.answer[i].psn == (psn & 0xffffff) &&
-		      r.answer[i].payload_len == len, "packet %u: op 0x%x psn %06x len %u", i,
-		      r.answer[i].opcode, r.answer[i].psn, r.answer[i].payload_len);
+			      r.answer[i].payload_len == len,
+		      "packet %u: op 0x%x psn %06x len %u", i, r.answer[i].opcode, r.answer[i].psn,
+		      r.answer[i].payload_len);
 }
 
 START_TEST(a_message_is_cut_at_the_mtu)
@@ -113,7 +114,8 @@ START_TEST(reads_and_atomics_outstanding_are_bounded)
 	raw_pull(&r);
 	ck_assert_uint_eq(r.n_answers, 8); /* max_rd_atomic of the stage */
 	raw_clear(&r);
-	raw_send(&r, &(struct packet){ .opcode = BTH_ATOMIC_ACK, .psn = BASE, .syndrome = ACK }, NULL);
+	raw_send(&r, &(struct packet) { .opcode = BTH_ATOMIC_ACK, .psn = BASE, .syndrome = ACK },
+		 NULL);
 	ck_assert_uint_eq(r.n_answers, 1);
 	raw_expect_cqe(&r, 0, UROCE_WC_SUCCESS);
 	raw_read_resp(&r, BTH_READ_RESP_ONLY, BASE + 1, 8);
@@ -208,7 +210,8 @@ START_TEST(a_read_answered_in_part_asks_for_the_rest)
 	is_packet(0, BTH_READ_REQUEST, BASE + 2, 0);
 	ck_assert_uint_eq(r.answer[0].va, 0x10000 + 2048);
 	ck_assert_uint_eq(r.answer[0].dma_len, 5000 - 2048);
-	/* The answer begins with FIRST, or goes on with MIDDLE as Linux rxe does: both are right. */
+	/* The answer begins with FIRST, or goes on with MIDDLE as Linux rxe does: both are right.
+	 */
 	raw_read_resp(&r, _i ? BTH_READ_RESP_FIRST : BTH_READ_RESP_MIDDLE, BASE + 2, 1024);
 	raw_read_resp(&r, BTH_READ_RESP_MIDDLE, BASE + 3, 1024);
 	raw_read_resp(&r, BTH_READ_RESP_LAST, BASE + 4, 904);
@@ -219,8 +222,9 @@ END_TEST
 static const struct {
 	uint8_t op;
 	uint32_t len;
-} misfits[] = { { BTH_READ_RESP_FIRST, 1000 }, { BTH_READ_RESP_ONLY, 1024 }, { BTH_READ_RESP_LAST, 976 },
-		{ BTH_READ_RESP_FIRST, 0 }, { BTH_READ_RESP_FIRST, 1028 }, { BTH_READ_RESP_ONLY, 2000 } };
+} misfits[] = { { BTH_READ_RESP_FIRST, 1000 }, { BTH_READ_RESP_ONLY, 1024 },
+		{ BTH_READ_RESP_LAST, 976 },   { BTH_READ_RESP_FIRST, 0 },
+		{ BTH_READ_RESP_FIRST, 1028 }, { BTH_READ_RESP_ONLY, 2000 } };
 
 START_TEST(a_response_of_the_wrong_size_is_a_bad_response)
 {
@@ -238,7 +242,8 @@ START_TEST(an_atomic_answer_to_a_read_is_none)
 {
 	raw_post(&r, UROCE_WR_READ, 0, 8, 0);
 	raw_pull(&r);
-	raw_send(&r, &(struct packet){ .opcode = BTH_ATOMIC_ACK, .psn = BASE, .syndrome = ACK }, NULL);
+	raw_send(&r, &(struct packet) { .opcode = BTH_ATOMIC_ACK, .psn = BASE, .syndrome = ACK },
+		 NULL);
 	raw_expect_no_cqe(&r);
 	ck_assert_uint_eq(r.dev.mem.n_writes, 0);
 }
@@ -311,7 +316,8 @@ START_TEST(a_draining_queue_finishes_and_begins_nothing)
 
 	raw_post(&r, UROCE_WR_WRITE, 0, 3000, 0);
 	raw_pull(&r);
-	ck_assert_int_eq(fake_qp_modify(r.qp, &a, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY, NULL), 0);
+	ck_assert_int_eq(fake_qp_modify(r.qp, &a, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY, NULL),
+			 0);
 	raw_post(&r, UROCE_WR_WRITE, 4096, 8, 0);
 	raw_clear(&r);
 	raw_pull(&r);
