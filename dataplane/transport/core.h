@@ -117,8 +117,11 @@ enum resp_verdict {
 void responder_rx(struct engine *e, struct qp *qp, const struct packet *pk);
 void responder_apply(struct engine *e, struct qp *qp, enum resp_verdict v, psn_t psn);
 
-/* xrc.c: an XRC request names its SRQ; that also gives PD and CQ. False: no such SRQ in our domain.
+/*
+ * xrc.c: an XRC request names its SRQ, which also gives PD and CQ. NULL, false: no such SRQ in our
+ * domain, or not that of the message we are inside of.
  */
+struct srq *xrc_find(struct engine *e, const struct qp *qp, const struct packet *pk);
 bool xrc_select(struct engine *e, struct qp *qp, const struct packet *pk);
 void xrc_forget_srq(struct engine *e, const struct srq *srq);
 

@@ -111,7 +111,8 @@ static enum resp_verdict replay_insert(struct engine *e, struct qp *qp, struct r
 }
 
 /* A duplicate READ (IBA vol. 1, 9.7.5.1.3): executed again, from any PSN within the original. */
-static enum resp_verdict replay_read(struct engine *e, struct qp *qp, const struct packet *pk)
+static enum resp_verdict replay_read(struct engine *e, struct qp *qp, const struct packet *pk,
+				     uint32_t pd)
 {
 	struct qp_resp *s = &qp->resp;
 	psn_t psn = psn_make(pk->psn);
@@ -124,7 +125,7 @@ static enum resp_verdict replay_read(struct engine *e, struct qp *qp, const stru
 		.left = n,
 		.va = pk->va,
 		.rkey = pk->rkey,
-		.pd = qp->pd,
+		.pd = pd,
 		.len = pk->dma_len,
 	};
 	struct mem_vec vec;
@@ -132,7 +133,7 @@ static enum resp_verdict replay_read(struct engine *e, struct qp *qp, const stru
 	if (!(qp->attr.access & UROCE_ACCESS_REMOTE_READ) || pk->dma_len > UROCE_MAX_MSG ||
 	    n > psn_dist(psn, s->epsn))
 		return RESP_DROP_REPLAY;
-	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_READ,
+	if (pk->dma_len && mr_remote_access(&e->mr, qp, pd, pk->rkey, UROCE_ACCESS_REMOTE_READ,
 					    pk->va, pk->dma_len, &vec) != MR_OK)
 		return RESP_DROP_REPLAY;
 	for (uint32_t i = 0; i < s->n_queue; i++) {
@@ -180,10 +181,13 @@ static enum resp_verdict replay_atomic(struct engine *e, struct qp *qp, const st
 
 enum resp_verdict resp_replay(struct engine *e, struct qp *qp, const struct packet *pk)
 {
+	const struct srq *srq = qp_is_xrc_recv(qp) ? xrc_find(e, qp, pk) : NULL;
+
 	engine_count(e, CNT_DUPLICATE_REQUEST, 1);
-	if (qp_is_xrc_recv(qp) && !xrc_select(e, qp, pk))
+	if (qp_is_xrc_recv(qp) && !srq)
 		return RESP_DROP_REPLAY;
+	/* Of an earlier message than we may be inside of now, so perhaps of another SRQ. */
 	if ((pk->opcode & 0x1f) == BTH_READ_REQUEST)
-		return replay_read(e, qp, pk);
+		return replay_read(e, qp, pk, srq ? srq->pd : qp->pd);
 	return replay_atomic(e, qp, pk);
 }

@@ -5,13 +5,18 @@
  */
 #include "dataplane/transport/core.h"
 
-bool xrc_select(struct engine *e, struct qp *qp, const struct packet *pk)
+struct srq *xrc_find(struct engine *e, const struct qp *qp, const struct packet *pk)
 {
 	struct srq *srq = srq_find(e, pk->xrc_srqn);
 
-	if (!srq || !srq->cq || srq->xrcd != qp->xrcd)
-		return false;
-	if (qp->resp.has_rqe && qp->srq != srq) /* one message, one SRQ */
+	return srq && srq->cq && srq->xrcd == qp->xrcd ? srq : NULL;
+}
+
+bool xrc_select(struct engine *e, struct qp *qp, const struct packet *pk)
+{
+	struct srq *srq = xrc_find(e, qp, pk);
+
+	if (!srq || (qp->resp.msg != MSG_NONE && qp->srq != srq)) /* one message, one SRQ */
 		return false;
 	qp->srq = srq;
 	qp->pd = srq->pd;

@@ -208,6 +208,8 @@ static struct fake_qp *qp_alloc(struct fake_dev *d, const struct fake_qp_conf *c
 	qp->conf.max_inline = conf->max_inline ? conf->max_inline : 256;
 	qp->cap = (struct uroce_qp_cap) { qp->conf.sq_depth, qp->conf.rq_depth, qp->conf.max_sge,
 					  qp->conf.max_sge, qp->conf.max_inline };
+	if (conf->xrcd)
+		qp->conf.sq_depth = qp->conf.rq_depth = 0;
 	payload = qp->cap.max_send_sge * (uint32_t)sizeof(struct uroce_sge);
 	if (payload < qp->cap.max_inline)
 		payload = qp->cap.max_inline;
@@ -245,8 +247,9 @@ struct fake_qp *fake_qp_new(struct fake_dev *d, const struct fake_qp_conf *conf)
 			     .qp_add = { .qpn = qp->qpn,
 					 .type = qp->conf.type,
 					 .pd = qp->conf.pd,
-					 .send_cqn = conf->send_cq->cqn,
-					 .recv_cqn = conf->recv_cq->cqn,
+					 .send_cqn = conf->send_cq ? conf->send_cq->cqn : 0,
+					 .recv_cqn = conf->recv_cq ? conf->recv_cq->cqn : 0,
+					 .xrcd = conf->xrcd,
 					 .srqn = conf->srqn,
 					 .owner = 1,
 					 .slot = qp->slot,

@@ -38,6 +38,7 @@ struct fake_qp_conf {
 	uint32_t max_inline;         /* 0: 256 */
 	uint32_t sq_sig_all;
 	uint32_t srqn; /* 0: a receive queue of its own */
+	uint32_t xrcd; /* XRC receive: no CQs, no queues */
 	struct fake_cq *send_cq, *recv_cq;
 };
 

@@ -16,7 +16,8 @@ static int command(const struct fake_srq *srq, const struct cmd *cmd)
 	return engine_command(srq->dev->engine, srq->dev->now, cmd, &none);
 }
 
-struct fake_srq *fake_srq_new(struct fake_dev *d, uint32_t number, uint32_t depth)
+struct fake_srq *fake_srq_new_xrc(struct fake_dev *d, uint32_t number, uint32_t depth, uint32_t pd,
+				  uint32_t xrcd, const struct fake_cq *cq)
 {
 	struct fake_srq *srq = aligned_alloc(64, (sizeof(*srq) + 63) & ~(size_t)63);
 	struct cmd cmd;
@@ -31,7 +32,8 @@ struct fake_srq *fake_srq_new(struct fake_dev *d, uint32_t number, uint32_t dept
 	srq->slots = calloc(depth, srq->stride);
 	assert(srq->slots);
 	cmd = (struct cmd){ .op = ENGINE_SRQ_ADD,
-			    .srq_add = { .srqn = number, .pd = 1, .owner = 1, .max_sge = MAX_SGE,
+			    .srq_add = { .srqn = number, .pd = pd, .xrcd = xrcd, .cqn = cq ? cq->cqn : 0,
+					 .owner = 1, .max_sge = MAX_SGE,
 					 .depth = depth, .stride = srq->stride,
 					 .token = (uint64_t)(uintptr_t)srq, .ring = &srq->ring,
 					 .slots = srq->slots, .shared = &srq->shared } };
@@ -39,6 +41,11 @@ struct fake_srq *fake_srq_new(struct fake_dev *d, uint32_t number, uint32_t dept
 	assert(!err);
 	(void)err;
 	return srq;
+}
+
+struct fake_srq *fake_srq_new(struct fake_dev *d, uint32_t number, uint32_t depth)
+{
+	return fake_srq_new_xrc(d, number, depth, 1, 0, NULL);
 }
 
 int fake_srq_del(struct fake_srq *srq)

@@ -67,6 +67,12 @@ static struct pair_rc with_defaults(const struct pair_rc *in)
 	return rc;
 }
 
+/* The engine leaves aside what the one half of XRC has no use for. */
+static bool is_reliable(const struct fake_qp *qp)
+{
+	return qp->conf.type != UROCE_QPT_UC && qp->conf.type != UROCE_QPT_UD;
+}
+
 static int to_init(struct fake_qp *qp, const struct pair_rc *rc)
 {
 	struct uroce_qp_attr a = { .qp_state = UROCE_QPS_INIT,
@@ -97,7 +103,7 @@ int pair_to_rtr(struct pair *p, struct fake_qp *qp, uint32_t dest_qpn, const str
 	a.ah.sgid_index = 1;
 	a.ah.hop_limit = 64;
 	memcpy(a.ah.dgid, p->dev[!side].gid, 16);
-	if (qp->conf.type == UROCE_QPT_RC)
+	if (is_reliable(qp))
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	if (fake_qp_state(qp) == UROCE_QPS_RESET)
 		err = to_init(qp, &rc);
@@ -115,7 +121,7 @@ int pair_to_rts(struct pair *p, struct fake_qp *qp, const struct pair_rc *in)
 				   .rnr_retry = rc.rnr_retry };
 	uint32_t mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	if (qp->conf.type == UROCE_QPT_RC)
+	if (is_reliable(qp))
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
 	return fake_qp_modify(qp, &a, mask, NULL);
