@@ -207,7 +207,8 @@ struct cmd_reply {
 	union {
 		struct uroce_qp_attr attr; /* QP_QUERY */
 		struct {
-			uint32_t events_sent; /* QP_DEL, CQ_DEL, SRQ_DEL, SRQ_QUERY: that named it */
+			uint32_t
+				events_sent; /* QP_DEL, CQ_DEL, SRQ_DEL, SRQ_QUERY: that named it */
 			struct {
 				uint32_t limit, taken;
 			} srq; /* SRQ_QUERY */

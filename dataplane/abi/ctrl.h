@@ -86,8 +86,8 @@ struct uroce_hello {
 
 /*
  * The request may bring one fd: the context's command descriptor. Whoever comes later with the same
- * open file and IMPORT (then `device` is not read) may import that context's objects by their handles;
- * EOPNOTSUPP: the daemon cannot tell files apart.
+ * open file and IMPORT (then `device` is not read) may import that context's objects by their
+ * handles; EOPNOTSUPP: the daemon cannot tell files apart.
  */
 #define UROCE_HELLO_IMPORT 1u
 
@@ -166,10 +166,10 @@ struct uroce_reg_mr_rep {
 
 /*
  * Of the context whose command descriptor came with HELLO. IMPORT_PD: body and reply struct
- * uroce_handle; an own handle of the same PD, given back by FREE_PD. IMPORT_MR: the keys; the region
- * stays its owner's, reply struct uroce_reg_mr_rep. SHARE_DM: one fd, a memfd that other contexts get
- * by IMPORT_DM; reply struct uroce_handle, given back by UNSHARE_DM. IMPORT_DM: body struct
- * uroce_handle.
+ * uroce_handle; an own handle of the same PD, given back by FREE_PD. IMPORT_MR: the keys; the
+ * region stays its owner's, reply struct uroce_reg_mr_rep. SHARE_DM: one fd, a memfd that other
+ * contexts get by IMPORT_DM; reply struct uroce_handle, given back by UNSHARE_DM. IMPORT_DM: body
+ * struct uroce_handle.
  */
 struct uroce_import_mr {
 	uint32_t pd;     /* own handle; must be the region's PD */
@@ -359,8 +359,9 @@ struct uroce_resize_cq {
 };
 
 /*
- * CREATE_XRCD: no fd: a domain of this context alone. Or fd [0]: a file that names the domain, shared
- * by all who bring it. flags: O_CREAT (else EAGAIN when there is none), O_EXCL (EINVAL when there is).
+ * CREATE_XRCD: no fd: a domain of this context alone. Or fd [0]: a file that names the domain,
+ * shared by all who bring it. flags: O_CREAT (else EAGAIN when there is none), O_EXCL (EINVAL when
+ * there is).
  */
 struct uroce_create_xrcd {
 	uint32_t flags;

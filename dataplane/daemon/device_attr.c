@@ -25,7 +25,7 @@
 #define PHYS_LINK_UP             5u
 #define LINK_LAYER_ETHERNET      2u
 
-#define VENDOR_ID   0x025552u /* the first half of our MACs */
+#define VENDOR_ID 0x025552u /* the first half of our MACs */
 
 void device_attr(const struct device *dev, struct uroce_device_attr *a)
 {
@@ -40,8 +40,8 @@ void device_attr(const struct device *dev, struct uroce_device_attr *a)
 	a->hw_ver = 1;
 	a->max_qp = dev->qpns.n;
 	a->max_qp_wr = UROCE_MAX_QP_WR;
-	a->device_cap_flags = DEVICE_PORT_ACTIVE_EVENT | DEVICE_SYS_IMAGE_GUID | DEVICE_RC_RNR_NAK_GEN |
-			      DEVICE_SRQ_RESIZE | DEVICE_XRC;
+	a->device_cap_flags = DEVICE_PORT_ACTIVE_EVENT | DEVICE_SYS_IMAGE_GUID |
+			      DEVICE_RC_RNR_NAK_GEN | DEVICE_SRQ_RESIZE | DEVICE_XRC;
 	/* Windows live in one engine's table: see obj_mw.c. */
 	if (dev->daemon->n_workers == 1) {
 		a->device_cap_flags |= DEVICE_MEM_WINDOW | DEVICE_MEM_MGT | DEVICE_MEM_WINDOW_2B;

@@ -132,15 +132,24 @@ static int give_to_engine(struct session *s, const struct qp *qp, const struct u
 {
 	struct cmd cmd = {
 		.op = ENGINE_QP_ADD,
-		.qp_add = { .qpn = qp->qpn, .type = req->type, .pd = qp->pd->number,
-			    .send_cqn = qp->send_cq->cqn, .recv_cqn = qp->recv_cq ? qp->recv_cq->cqn : 0,
+		.qp_add = { .qpn = qp->qpn,
+			    .type = req->type,
+			    .pd = qp->pd->number,
+			    .send_cqn = qp->send_cq->cqn,
+			    .recv_cqn = qp->recv_cq ? qp->recv_cq->cqn : 0,
 			    .srqn = qp->srq ? qp->srq->srqn : 0,
-			    .owner = s->id, .slot = qp->slot, .sq_sig_all = req->sq_sig_all != 0,
-			    .token = qp->token, .cap = rep->cap, .sq_depth = rep->sq_depth,
-			    .rq_depth = rep->rq_depth, .sq_stride = rep->sq_stride,
+			    .owner = s->id,
+			    .slot = qp->slot,
+			    .sq_sig_all = req->sq_sig_all != 0,
+			    .token = qp->token,
+			    .cap = rep->cap,
+			    .sq_depth = rep->sq_depth,
+			    .rq_depth = rep->rq_depth,
+			    .sq_stride = rep->sq_stride,
 			    .rq_stride = rep->rq_stride,
 			    .page = (struct uroce_qp_page *)qp->shm.base,
-			    .sq = qp->shm.base + rep->sq_off, .rq = qp->shm.base + rep->rq_off,
+			    .sq = qp->shm.base + rep->sq_off,
+			    .rq = qp->shm.base + rep->rq_off,
 			    .mem = qp->mem },
 	};
 
@@ -234,13 +243,11 @@ int request_modify_qp(struct session *s, const void *body, struct reply *r)
 	(void)r;
 	if (!qp)
 		return -EINVAL;
-	cmd.qp_modify = (struct cmd_qp_modify) { .qpn = qp->qpn,
-						 .mask = req->mask,
-						 .attr = req->attr };
+	cmd.qp_modify =
+		(struct cmd_qp_modify) { .qpn = qp->qpn, .mask = req->mask, .attr = req->attr };
 	dest_qpn = req->mask & QP_DEST_QPN ? req->attr.dest_qp_num : qp->dest_qpn;
 	/* As Linux: no larger packets than the port can carry now. */
-	if ((req->mask & QP_PATH_MTU) &&
-	    req->attr.path_mtu > device_mtu_enum(s->dev->net.path_mtu))
+	if ((req->mask & QP_PATH_MTU) && req->attr.path_mtu > device_mtu_enum(s->dev->net.path_mtu))
 		return -EINVAL;
 	if (req->mask & QP_AV) {
 		err = device_resolve(s->dev, &req->attr.ah, qp->qpn, dest_qpn, &cmd.qp_modify.path);

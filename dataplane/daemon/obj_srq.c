@@ -11,7 +11,7 @@
 #include "dataplane/daemon/objects.h"
 
 #define SLOTS_OFF   ((uint32_t)sizeof(struct uroce_ring))
-#define SRQ_XRC     1u /* type of CREATE_SRQ */
+#define SRQ_XRC     1u  /* type of CREATE_SRQ */
 #define SHARED_SIZE 64u /* what engine.h asks for */
 
 static struct uroce_ring *ring_of(const struct shm *shm)
@@ -69,7 +69,8 @@ static void free_memory(struct session *s, struct shm *shm)
 	shm_destroy(shm);
 }
 
-/* Returns the events sent for it: all engines count in one place, so the last one to let go knows. */
+/* Returns the events sent for it: all engines count in one place, so the last one to let go knows.
+ */
 static uint32_t del_from_engines(struct session *s, const struct srq *srq)
 {
 	struct cmd cmd = { .op = ENGINE_SRQ_DEL, .key = srq->srqn };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* XRC domains: private to a session, or named by a file and shared by all who can open that file. */
+/* XRC domains: private to a session, or named by a file and shared by all who can open that file.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

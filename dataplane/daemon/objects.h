@@ -63,7 +63,7 @@ struct mcast_group {
 struct qp {
 	struct pd *pd;
 	struct cq *send_cq, *recv_cq; /* XRC send: no recv_cq */
-	struct srq *srq; /* NULL: a receive queue of its own */
+	struct srq *srq;              /* NULL: a receive queue of its own */
 	struct xrcd *xrcd;
 	struct xrc_target *target; /* NULL again when the session has left it */
 	struct xrc_opener *opener;
@@ -71,8 +71,8 @@ struct qp {
 	uint32_t dest_qpn; /* of the last modify that gave one */
 	struct mcast_group *groups;
 	struct shm shm;
-	void *mem;         /* the engine's */
-	uint64_t bytes;    /* charged */
+	void *mem;      /* the engine's */
+	uint64_t bytes; /* charged */
 	uint64_t token;
 };
 
@@ -111,8 +111,9 @@ void ah_free(struct session *s, struct ah *ah);
 void channel_free(struct session *s, struct channel *ch);
 
 /*
- * XRC receive QPs: the CREATE_QP of that type, what a session leaves behind of one it held open, and
- * the session's leave from all of them, after which the engines keep those only that others hold.
+ * XRC receive QPs: the CREATE_QP of that type, what a session leaves behind of one it held open,
+ * and the session's leave from all of them, after which the engines keep those only that others
+ * hold.
  */
 int xrc_target_create(struct session *s, const struct uroce_create_qp *req, struct reply *r);
 int xrc_target_destroy(struct session *s, uint32_t handle, struct uroce_destroy_rep *rep);

@@ -106,7 +106,8 @@ static unsigned emit_read(struct engine *e, struct qp *qp, struct resp_item *it,
 			return 0;
 		}
 
-		/* The region went away under a READ that had been accepted: the NAK is in its place. */
+		/* The region went away under a READ that had been accepted: the NAK is in its
+		 * place. */
 		qp->resp.n_queue = 0;
 		responder_apply(e, qp, RESP_BAD_ACCESS, psn);
 		return 0;

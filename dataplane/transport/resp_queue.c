@@ -159,7 +159,8 @@ static enum resp_verdict replay_atomic(struct engine *e, struct qp *qp, const st
 		if (s->queue[i].kind == RESP_ATOMIC && psn_eq(s->queue[i].psn, psn))
 			return RESP_HANDLED;
 	}
-	/* The newest first: PSNs come round again, and results of the last round are still there. */
+	/* The newest first: PSNs come round again, and results of the last round are still there.
+	 */
 	for (uint32_t i = 1; i <= QP_MAX_RD_ATOMIC; i++) {
 		const struct resp_saved *r =
 			&s->saved[(s->saved_at + QP_MAX_RD_ATOMIC - i) % QP_MAX_RD_ATOMIC];

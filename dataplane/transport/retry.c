@@ -82,8 +82,8 @@ void retry_arm(struct engine *e, struct qp *qp)
 }
 
 /*
- * A packet that asks for an acknowledgement leaves: time it, unless one is being timed. Not behind a
- * READ: its answer waits for all the data before it, and that is no round trip.
+ * A packet that asks for an acknowledgement leaves: time it, unless one is being timed. Not behind
+ * a READ: its answer waits for all the data before it, and that is no round trip.
  */
 void retry_sent(struct engine *e, struct qp *qp, psn_t psn)
 {

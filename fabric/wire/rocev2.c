@@ -6,8 +6,9 @@
 static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 /*
- * Over the header with its checksum field as it is: 0 when that field is right. The ones' complement
- * sum does not care for byte order (RFC 1071), so whole words are added as they lie in memory.
+ * Over the header with its checksum field as it is: 0 when that field is right. The ones'
+ * complement sum does not care for byte order (RFC 1071), so whole words are added as they lie in
+ * memory.
  */
 uint16_t ipv4_checksum(const struct ipv4_hdr *h)
 {
@@ -181,21 +182,21 @@ static uint8_t *put_ip(uint8_t *p, const struct net_path *path)
 	if (path->is_ipv4) {
 		struct ipv4_hdr *ip = (struct ipv4_hdr *)p;
 
-		*ip = (struct ipv4_hdr){ .ver_ihl = IPV4_VER_IHL,
-					 .tos = path->tclass,
-					 .frag = be16_make(IPV4_DF),
-					 .ttl = path->hop_limit,
-					 .proto = IP_PROTO_UDP };
+		*ip = (struct ipv4_hdr) { .ver_ihl = IPV4_VER_IHL,
+					  .tos = path->tclass,
+					  .frag = be16_make(IPV4_DF),
+					  .ttl = path->hop_limit,
+					  .proto = IP_PROTO_UDP };
 		memcpy(ip->src, path->sgid + 12, 4);
 		memcpy(ip->dst, path->dgid + 12, 4);
 		return p + sizeof(*ip);
 	}
 	struct ipv6_hdr *ip = (struct ipv6_hdr *)p;
 
-	*ip = (struct ipv6_hdr){ .ver_tc_fl = be32_make(6u << 28 | (uint32_t)path->tclass << 20 |
-							(path->flow_label & IPV6_FLOW_MASK)),
-				 .next = IP_PROTO_UDP,
-				 .hop_limit = path->hop_limit };
+	*ip = (struct ipv6_hdr) { .ver_tc_fl = be32_make(6u << 28 | (uint32_t)path->tclass << 20 |
+							 (path->flow_label & IPV6_FLOW_MASK)),
+				  .next = IP_PROTO_UDP,
+				  .hop_limit = path->hop_limit };
 	memcpy(ip->src, path->sgid, 16);
 	memcpy(ip->dst, path->dgid, 16);
 	return p + sizeof(*ip);

@@ -28,8 +28,9 @@ static void make_window(void)
 /* A local operation that always succeeds: unbinding a type 1 window. */
 static struct fake_wr unbind(uint8_t flags)
 {
-	return (struct fake_wr) { .wr_id = 77, .opcode = UROCE_WR_BIND_MW, .flags = flags, .imm = MW,
-				  .rkey = MW };
+	return (struct fake_wr) {
+		.wr_id = 77, .opcode = UROCE_WR_BIND_MW, .flags = flags, .imm = MW, .rkey = MW
+	};
 }
 
 static void drain(void)
@@ -122,9 +123,12 @@ START_TEST(uc_goes_on_after_a_message_that_broke_off)
 	scene_init(&s, &conf);
 	s.p.tx_burst = 4;
 	gone = fake_reg(&s.p.dev[0], 60000, 0xf);
-	wr = (struct fake_wr) { .opcode = UROCE_WR_WRITE, .flags = UROCE_WQE_SIGNALED, .n_sge = 1,
+	wr = (struct fake_wr) { .opcode = UROCE_WR_WRITE,
+				.flags = UROCE_WQE_SIGNALED,
+				.n_sge = 1,
 				.sge = { fake_sge(gone, 0, 60000) },
-				.remote_addr = s.mem[1]->iova, .rkey = s.mem[1]->key };
+				.remote_addr = s.mem[1]->iova,
+				.rkey = s.mem[1]->key };
 	ck_assert(fake_post_send(s.qp[0], &wr));
 	pair_turn(&s.p);
 	gone->broken = true;
@@ -214,9 +218,8 @@ END_TEST
 /* The limit of READs is lowered while one must be asked for again. */
 START_TEST(a_read_under_way_is_finished_when_the_limit_becomes_zero)
 {
-	static const struct scene_conf conf = {
-		.pair = { .link = { .delay_ns = 5000 } }, .rc = { .timeout = 8 }
-	};
+	static const struct scene_conf conf = { .pair = { .link = { .delay_ns = 5000 } },
+						.rc = { .timeout = 8 } };
 	struct uroce_qp_attr attr = { .qp_state = UROCE_QPS_SQD, .max_rd_atomic = 0 };
 
 	scene_init(&s, &conf);
@@ -224,8 +227,8 @@ START_TEST(a_read_under_way_is_finished_when_the_limit_becomes_zero)
 	scene_post(&s, 0, UROCE_WR_READ, 0, 64);
 	pair_turn(&s.p);
 	drain();
-	ck_assert_int_eq(fake_qp_modify(s.qp[0], &attr, IBV_QP_STATE | IBV_QP_MAX_QP_RD_ATOMIC, NULL),
-			 0);
+	ck_assert_int_eq(
+		fake_qp_modify(s.qp[0], &attr, IBV_QP_STATE | IBV_QP_MAX_QP_RD_ATOMIC, NULL), 0);
 	scene_expect(&s, 0, UROCE_WC_SUCCESS);
 	scene_same(&s, 0, 64);
 }

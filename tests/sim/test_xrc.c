@@ -79,7 +79,8 @@ static void teardown(void)
 	pair_free(&p);
 }
 
-static void post(uint8_t op, uint32_t srqn, const struct fake_region *to, uint32_t off, uint32_t len)
+static void post(uint8_t op, uint32_t srqn, const struct fake_region *to, uint32_t off,
+		 uint32_t len)
 {
 	struct fake_wr wr = { .wr_id = off,
 			      .opcode = op,
@@ -178,8 +179,8 @@ static const struct {
 	uint8_t op;
 	uint32_t srqn;
 } bad_srq[] = {
-	{ UROCE_WR_SEND, 9 },       { UROCE_WR_WRITE, 9 },       { UROCE_WR_READ, 9 },
-	{ UROCE_WR_FETCH_ADD, 9 },  { UROCE_WR_SEND, SRQ_FAR },  { UROCE_WR_WRITE, SRQ_FAR },
+	{ UROCE_WR_SEND, 9 },       { UROCE_WR_WRITE, 9 },           { UROCE_WR_READ, 9 },
+	{ UROCE_WR_FETCH_ADD, 9 },  { UROCE_WR_SEND, SRQ_FAR },      { UROCE_WR_WRITE, SRQ_FAR },
 	{ UROCE_WR_READ, SRQ_FAR }, { UROCE_WR_FETCH_ADD, SRQ_FAR },
 };
 

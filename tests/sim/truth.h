@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The error truth table of docs/TRANSPORT.md, read and run. truth_table.c reads it, truth_rows.c has
- * the scenario of each row, test_truth.c runs them and compares.
+ * The error truth table of docs/TRANSPORT.md, read and run. truth_table.c reads it, truth_rows.c
+ * has the scenario of each row, test_truth.c runs them and compares.
  */
 #pragma once
 
 #include "tests/sim/scene.h"
 #include "tests/support/fake_srq.h"
 
-#define TRUTH_ROWS   128u
-#define TRUTH_LIST   8u
-#define TRUTH_GONE   (-1) /* state "-" */
-#define TRUTH_AT     98304u /* where the good work before and behind the misuse reads and writes */
+#define TRUTH_ROWS 128u
+#define TRUTH_LIST 8u
+#define TRUTH_GONE (-1)   /* state "-" */
+#define TRUTH_AT   98304u /* where the good work before and behind the misuse reads and writes */
 
 /* What one side shows, as the table says. */
 struct truth_side {
@@ -51,7 +51,7 @@ struct truth {
 	struct fake_srq *srq;    /* of R, if it has one */
 	uint32_t n_sends;        /* posted by L; wr_id counts them */
 	bool is_signaled[64];
-	uint32_t n_recvs[2];     /* posted on each side; wr_id counts them too */
+	uint32_t n_recvs[2]; /* posted on each side; wr_id counts them too */
 };
 
 struct truth_case {

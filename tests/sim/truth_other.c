@@ -46,13 +46,14 @@ static void err_under_work(struct truth *t)
 /* The READ has begun when the SQ is told to drain. */
 static void drain(struct truth *t, bool shall_tell)
 {
-	struct uroce_qp_attr attr = { .qp_state = UROCE_QPS_SQD, .en_sqd_async_notify = shall_tell };
+	struct uroce_qp_attr attr = { .qp_state = UROCE_QPS_SQD,
+				      .en_sqd_async_notify = shall_tell };
 
 	truth_post(t, truth_wr(t, UROCE_WR_READ, 64000));
 	pair_turn(&t->s.p);
-	ck_assert_int_eq(fake_qp_modify(t->s.qp[0], &attr,
-					IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY, NULL),
-			 0);
+	ck_assert_int_eq(
+		fake_qp_modify(t->s.qp[0], &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY, NULL),
+		0);
 }
 
 static void drain_told(struct truth *t)
@@ -77,8 +78,9 @@ static void only_rtr(struct truth *t)
 static void with_srq(struct truth *t)
 {
 	t->srq = fake_srq_new(&t->s.p.dev[1], SRQN, 16);
-	truth_new_qp(t, 1, &(struct fake_qp_conf) { .send_cq = t->s.cq[1], .recv_cq = t->s.cq[1],
-						    .srqn = SRQN });
+	truth_new_qp(t, 1,
+		     &(struct fake_qp_conf) {
+			     .send_cq = t->s.cq[1], .recv_cq = t->s.cq[1], .srqn = SRQN });
 	ck_assert_int_eq(fake_qp_to(t->s.qp[0], UROCE_QPS_RESET), 0);
 	ck_assert_int_eq(pair_connect(&t->s.p, t->s.qp[0], t->s.qp[1],
 				      &(struct pair_rc) { .timeout = 6, .rnr_retry = 0xff }),
@@ -116,16 +118,20 @@ static struct fake_wr bind_wr(struct truth *t, unsigned side, uint32_t len)
 {
 	uint64_t access = UROCE_ACCESS_REMOTE_WRITE | UROCE_ACCESS_REMOTE_READ;
 
-	return (struct fake_wr) { .opcode = UROCE_WR_BIND_MW, .flags = UROCE_WQE_SIGNALED,
-				  .imm = MW, .rkey = BOUND, .remote_addr = t->s.mem[side]->iova,
+	return (struct fake_wr) { .opcode = UROCE_WR_BIND_MW,
+				  .flags = UROCE_WQE_SIGNALED,
+				  .imm = MW,
+				  .rkey = BOUND,
+				  .remote_addr = t->s.mem[side]->iova,
 				  .compare_add = len,
 				  .swap = access << 32 | t->s.mem[side]->key };
 }
 
 static void make_window(struct truth *t, unsigned side)
 {
-	ck_assert_int_eq(command(t, side, (struct cmd) { .op = ENGINE_MW_ADD,
-							 .mw_add = { .key = MW, .pd = 1, .type = 2 } }),
+	ck_assert_int_eq(command(t, side,
+				 (struct cmd) { .op = ENGINE_MW_ADD,
+						.mw_add = { .key = MW, .pd = 1, .type = 2 } }),
 			 0);
 }
 
@@ -142,7 +148,9 @@ static void bind_refused(struct truth *t)
 
 static void inv_refused(struct truth *t)
 {
-	struct fake_wr wr = { .opcode = UROCE_WR_LOCAL_INV, .flags = UROCE_WQE_SIGNALED, .imm = BOUND };
+	struct fake_wr wr = { .opcode = UROCE_WR_LOCAL_INV,
+			      .flags = UROCE_WQE_SIGNALED,
+			      .imm = BOUND };
 
 	truth_post(t, wr);
 }
@@ -191,7 +199,9 @@ static void window_of_another(struct truth *t)
 
 static void window_invalidated(struct truth *t)
 {
-	struct fake_wr wr = { .opcode = UROCE_WR_LOCAL_INV, .flags = UROCE_WQE_SIGNALED, .imm = BOUND };
+	struct fake_wr wr = { .opcode = UROCE_WR_LOCAL_INV,
+			      .flags = UROCE_WQE_SIGNALED,
+			      .imm = BOUND };
 	struct uroce_cqe c = { 0 };
 
 	bind_at_peer(t, t->s.qp[1]);
@@ -244,17 +254,18 @@ static void uc_recv_short(struct truth *t)
 
 static void ud_qp(struct truth *t, unsigned side)
 {
-	struct fake_qp_conf conf = { .type = UROCE_QPT_UD, .send_cq = t->s.cq[side],
+	struct fake_qp_conf conf = { .type = UROCE_QPT_UD,
+				     .send_cq = t->s.cq[side],
 				     .recv_cq = t->s.cq[side] };
 	struct uroce_qp_attr attr = { .qp_state = UROCE_QPS_INIT, .port_num = 1, .qkey = QKEY };
 	struct fake_qp *qp;
 
 	truth_new_qp(t, side, &conf);
 	qp = t->s.qp[side];
-	ck_assert_int_eq(fake_qp_modify(qp, &attr,
-					IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
-					NULL),
-			 0);
+	ck_assert_int_eq(
+		fake_qp_modify(qp, &attr,
+			       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, NULL),
+		0);
 	ck_assert_int_eq(fake_qp_to(qp, UROCE_QPS_RTR), 0);
 	attr.qp_state = UROCE_QPS_RTS;
 	ck_assert_int_eq(fake_qp_modify(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN, NULL), 0);
@@ -343,10 +354,22 @@ static void ud_recv_short(struct truth *t)
 	ud_send(t);
 }
 
-#define RC  { .rc = { .timeout = 6, .retry_cnt = 2 } }
-#define UC  { .type = UROCE_QPT_UC }
-#define SRQ { .pair = { .engine = { .max_srq = 16 } } }
-#define UD  { .pair = { .engine = { .max_ah = 16 } } }
+#define RC                                            \
+	{                                             \
+		.rc = {.timeout = 6, .retry_cnt = 2 } \
+	}
+#define UC                           \
+	{                            \
+		.type = UROCE_QPT_UC \
+	}
+#define SRQ                                            \
+	{                                              \
+		.pair = {.engine = { .max_srq = 16 } } \
+	}
+#define UD                                            \
+	{                                             \
+		.pair = {.engine = { .max_ah = 16 } } \
+	}
 
 #define ALONE   TRUTH_ALONE
 #define LAST    TRUTH_LAST

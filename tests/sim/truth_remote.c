@@ -9,10 +9,10 @@
 #define RR UROCE_ACCESS_REMOTE_READ
 #define RA UROCE_ACCESS_REMOTE_ATOMIC
 
-#define OPERATION(name, opcode, len)                               \
-	static struct fake_wr name(struct truth *t)                \
-	{                                                          \
-		return truth_wr(t, (opcode), (len));               \
+#define OPERATION(name, opcode, len)                 \
+	static struct fake_wr name(struct truth *t)  \
+	{                                            \
+		return truth_wr(t, (opcode), (len)); \
 	}
 OPERATION(a_write, UROCE_WR_WRITE, 64)
 OPERATION(a_long_write, UROCE_WR_WRITE, 5000)
@@ -53,7 +53,8 @@ static void read_nothing_rkey(struct truth *t)
 }
 
 /* To a region of its own at R. */
-static void to_region(struct truth *t, struct fake_wr wr, uint32_t access, uint32_t pd, bool is_gone)
+static void to_region(struct truth *t, struct fake_wr wr, uint32_t access, uint32_t pd,
+		      bool is_gone)
 {
 	struct fake_region *m = fake_reg_pd(&t->s.p.dev[1], 8192, access, pd);
 
@@ -300,7 +301,8 @@ static void send_peer_gone(struct truth *t)
 	do_send(t);
 }
 
-/* What the daemon does when a process dies: first its memory fails, then all it had is destroyed. */
+/* What the daemon does when a process dies: first its memory fails, then all it had is destroyed.
+ */
 static void peer_killed(struct truth *t)
 {
 	scene_run_ms(&t->s, 1);
@@ -327,9 +329,18 @@ static void small_mtu(struct truth *t)
 	ck_assert_int_eq(pair_to_rts(&t->s.p, t->s.qp[1], &rc), 0);
 }
 
-#define RC(...) { .rc = { .timeout = 6, .retry_cnt = 2, __VA_ARGS__ } }
-#define PLAIN(name, run) { (name), NULL, (run), 0, RC(.rd_atomic = 8) }
-#define OWN_RECVS(name, run) { (name), NULL, (run), TRUTH_NO_RECV, RC(.rd_atomic = 8) }
+#define RC(...)                                                    \
+	{                                                          \
+		.rc = {.timeout = 6, .retry_cnt = 2, __VA_ARGS__ } \
+	}
+#define PLAIN(name, run)                                   \
+	{                                                  \
+		(name), NULL, (run), 0, RC(.rd_atomic = 8) \
+	}
+#define OWN_RECVS(name, run)                                           \
+	{                                                              \
+		(name), NULL, (run), TRUTH_NO_RECV, RC(.rd_atomic = 8) \
+	}
 
 /* clang-format off */
 static const struct truth_case cases[] = {

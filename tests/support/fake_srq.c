@@ -31,12 +31,19 @@ struct fake_srq *fake_srq_new_xrc(struct fake_dev *d, uint32_t number, uint32_t 
 	srq->stride = 128;
 	srq->slots = calloc(depth, srq->stride);
 	assert(srq->slots);
-	cmd = (struct cmd){ .op = ENGINE_SRQ_ADD,
-			    .srq_add = { .srqn = number, .pd = pd, .xrcd = xrcd, .cqn = cq ? cq->cqn : 0,
-					 .owner = 1, .max_sge = MAX_SGE,
-					 .depth = depth, .stride = srq->stride,
-					 .token = (uint64_t)(uintptr_t)srq, .ring = &srq->ring,
-					 .slots = srq->slots, .shared = &srq->shared } };
+	cmd = (struct cmd) { .op = ENGINE_SRQ_ADD,
+			     .srq_add = { .srqn = number,
+					  .pd = pd,
+					  .xrcd = xrcd,
+					  .cqn = cq ? cq->cqn : 0,
+					  .owner = 1,
+					  .max_sge = MAX_SGE,
+					  .depth = depth,
+					  .stride = srq->stride,
+					  .token = (uint64_t)(uintptr_t)srq,
+					  .ring = &srq->ring,
+					  .slots = srq->slots,
+					  .shared = &srq->shared } };
 	err = command(srq, &cmd);
 	assert(!err);
 	(void)err;
@@ -72,7 +79,8 @@ uint32_t fake_srq_left(const struct fake_srq *srq)
 	return srq->prod - srq->ring.cons;
 }
 
-bool fake_srq_post(struct fake_srq *srq, uint64_t wr_id, const struct uroce_sge *sge, uint32_t n_sge)
+bool fake_srq_post(struct fake_srq *srq, uint64_t wr_id, const struct uroce_sge *sge,
+		   uint32_t n_sge)
 {
 	uint8_t *slot = srq->slots + (size_t)(srq->prod & (srq->depth - 1)) * srq->stride;
 	struct uroce_rqe r = { .wr_id = wr_id, .num_sge = n_sge };

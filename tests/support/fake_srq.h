@@ -21,6 +21,7 @@ struct fake_srq *fake_srq_new_xrc(struct fake_dev *d, uint32_t number, uint32_t 
 				  uint32_t xrcd, const struct fake_cq *cq);
 int fake_srq_del(struct fake_srq *srq);
 int fake_srq_limit(struct fake_srq *srq, uint32_t limit);
-bool fake_srq_post(struct fake_srq *srq, uint64_t wr_id, const struct uroce_sge *sge, uint32_t n_sge);
+bool fake_srq_post(struct fake_srq *srq, uint64_t wr_id, const struct uroce_sge *sge,
+		   uint32_t n_sge);
 /* Receives that nobody has taken. */
 uint32_t fake_srq_left(const struct fake_srq *srq);
