@@ -183,8 +183,8 @@ void config_parse(struct config *c, int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.doc = "The software RDMA NIC: serves the uroce devices to the programs of this "
-		       "machine.\vIt stays in the foreground until SIGTERM, SIGINT or `uroce stop`.\n"
-		       "\n"
+		       "machine.\vIt stays in the foreground until SIGTERM, SIGINT or "
+		       "`uroce stop`.\n\n"
 		       "Exit status: 0 clean stop, 1 failure, 2 wrong use, 3 another daemon "
 		       "already runs in this directory.",
 	};
