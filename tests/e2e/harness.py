@@ -294,6 +294,11 @@ class Daemon:
         return "uroce status:\n" + p.output()
 
 
+def need_root():
+    if os.geteuid():
+        raise Skip("only root can make network namespaces of its own")
+
+
 def need_nobody():
     """Root, to become another user, who may make a user namespace (not in a chroot, for one)."""
     if os.geteuid():
