@@ -224,6 +224,9 @@ static json_t *run(struct links *l, const char *verb, char *line, char *err, uns
 	char *name = take_word(&line);
 	unsigned found = 0;
 
+	if (!strcmp(verb, "set") && (!line || !line[strspn(line, " ")]))
+		snprintf(err, size, "which faults? set %s NAME=VALUE...", name);
+
 	for (unsigned i = 0; !*err && i < l->n_devices; i++) {
 		if (name && strcmp(name, l->d->device[i]->name))
 			continue;
@@ -231,7 +234,7 @@ static json_t *run(struct links *l, const char *verb, char *line, char *err, uns
 		run_on(l, i, verb, line ? line : "", err, size);
 		json_array_append_new(list, device_json(l, i));
 	}
-	if (!found)
+	if (!found && !*err)
 		snprintf(err, size, "there is no device %s", name);
 	return list;
 }
