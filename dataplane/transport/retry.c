@@ -137,6 +137,9 @@ void retry_lost(const struct engine *e, struct qp *qp)
 	struct qp_req *r = &qp->req;
 	uint32_t least = e->conf.window < ENGINE_CWND_MIN ? e->conf.window : ENGINE_CWND_MIN;
 
+	/* Until an ACK has come the first sign of loss says about how far away the peer is. */
+	if (!r->rtt_min && r->is_rtt_timed)
+		r->rtt_min = e->now - r->rtt_at + 1;
 	r->is_rtt_timed = false;
 	r->cwnd /= 2;
 	if (r->cwnd < least)

@@ -12,16 +12,20 @@
 
 static struct raw r;
 
-static void start(uint32_t window)
+static void setup(void)
 {
-	struct raw_conf conf = { .sq_psn = BASE, .window = window };
+	static const struct raw_conf conf = { .sq_psn = BASE };
 
 	raw_init(&r, &conf);
 }
 
-static void setup(void)
+/* The same stage with another window. */
+static void start(uint32_t window)
 {
-	start(0);
+	struct raw_conf conf = { .sq_psn = BASE, .window = window };
+
+	raw_free(&r);
+	raw_init(&r, &conf);
 }
 
 static void teardown(void)
@@ -97,7 +101,6 @@ START_TEST(long_messages_ask_for_an_ack_often_enough)
 {
 	uint32_t since = 0;
 
-	raw_post(&r, UROCE_WR_WRITE, 0, 60 * 1024, 0);
 	start(4);
 	raw_post(&r, UROCE_WR_WRITE, 0, 60 * 1024, 0);
 	raw_pull(&r);
@@ -301,6 +304,7 @@ START_TEST(with_sq_sig_all_everything_completes)
 	static const struct raw_conf conf = { .sq_psn = BASE, .sq_sig_all = 1 };
 	struct fake_wr wr = { .wr_id = 9, .opcode = UROCE_WR_WRITE };
 
+	raw_free(&r);
 	raw_init(&r, &conf);
 	ck_assert(fake_post_send(r.qp, &wr));
 	raw_pull(&r);
