@@ -22,7 +22,8 @@
 #include "dataplane/host/clock.h"
 #include "fabric/link/link.h"
 
-#define BURST 32u
+#define BURST         32u
+#define MAX_POSTPONED 128u
 
 struct worker_device {
 	struct engine *engine;
@@ -43,6 +44,8 @@ struct worker {
 	uint32_t is_asleep; /* shared: relaxed, ordered by full fences on both sides */
 	uint32_t must_stop;
 	uint64_t turns, sleeps;
+	bool has_backlog;     /* a link gave a full burst in this turn: there may be more */
+	unsigned n_postponed; /* turns since timers were looked at */
 	bool is_tx_stuck; /* an engine has packets that its link did not take */
 	bool has_thread;
 	pthread_t thread;
@@ -51,7 +54,7 @@ struct worker {
 	int start_err; /* 1: not known yet */
 };
 
-static bool rx(struct worker_device *d, uint64_t now)
+static bool rx(struct worker *w, struct worker_device *d, uint64_t now)
 {
 	struct frame *f[BURST];
 	unsigned n = d->port->ops->rx(d->port, now, f, BURST);
@@ -60,6 +63,7 @@ static bool rx(struct worker_device *d, uint64_t now)
 		return false;
 	engine_rx(d->engine, now, (const struct frame *const *)f, n);
 	d->port->ops->free(d->port, f, n);
+	w->has_backlog |= n == BURST;
 	return true;
 }
 
@@ -122,19 +126,33 @@ static bool scan_doorbells(struct worker *w, uint64_t now)
 	return found;
 }
 
+/*
+ * A worker that comes late finds timers due and, behind the first burst, the very packets they wait
+ * for. So timers wait for those, but not for ever: under steady load every burst is full.
+ */
+static bool may_expire(struct worker *w)
+{
+	if (w->has_backlog && ++w->n_postponed < MAX_POSTPONED)
+		return false;
+	w->n_postponed = 0;
+	return true;
+}
+
 /* True when something happened. */
 static bool turn(struct worker *w)
 {
 	uint64_t now = clock_now();
-	bool is_busy = worker_cmds_run(&w->cmds, w, now);
+	bool is_busy = worker_cmds_run(&w->cmds, w, now), can_expire;
 
 	__atomic_store_n(&w->turns, w->turns + 1, __ATOMIC_RELAXED);
 	w->is_tx_stuck = false;
+	w->has_backlog = false;
 	for (unsigned i = 0; i < w->n_dev; i++)
-		is_busy |= rx(&w->dev[i], now);
+		is_busy |= rx(w, &w->dev[i], now);
+	can_expire = may_expire(w);
 	is_busy |= scan_doorbells(w, now);
 	for (unsigned i = 0; i < w->n_dev; i++) {
-		if (engine_deadline(w->dev[i].engine) <= now) {
+		if (can_expire && engine_deadline(w->dev[i].engine) <= now) {
 			engine_expire(w->dev[i].engine, now);
 			is_busy = true;
 		}

@@ -99,6 +99,8 @@ void engine_expire(struct engine *e, uint64_t now)
 {
 	(void)e;
 	fake.expired_at = now;
+	if (!fake.expired)
+		fake.rx_before = fake.rx;
 	__atomic_store_n(&fake.deadline, UINT64_MAX, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&fake.expired, 1, __ATOMIC_RELEASE);
 }

@@ -13,6 +13,7 @@ extern struct fake_engine {
 	int fail_err;
 	uint32_t events_sent; /* for QP_DEL and CQ_DEL */
 	unsigned rx, doorbells, expired;
+	unsigned rx_before; /* of rx, when it first expired */
 	uint64_t deadline, expired_at;
 } fake;
 

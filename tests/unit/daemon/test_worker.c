@@ -22,13 +22,20 @@ static uint64_t heard;
 static int event_fd;
 static unsigned wakeups;
 
-static unsigned no_frames(struct link_port *p, uint64_t now, struct frame **f, unsigned n)
+static unsigned waiting; /* frames that have arrived; the worker's alone once it runs */
+
+static unsigned some_frames(struct link_port *p, uint64_t now, struct frame **f, unsigned n)
 {
+	static struct frame frame;
+
 	(void)p;
 	(void)now;
-	(void)f;
-	(void)n;
-	return 0;
+	if (n > waiting)
+		n = waiting;
+	for (unsigned i = 0; i < n; i++)
+		f[i] = &frame;
+	waiting -= n;
+	return n;
 }
 
 static void free_frames(struct link_port *p, struct frame *const *f, unsigned n)
@@ -51,7 +58,7 @@ static int no_fd(const struct link_port *p)
 }
 
 static const struct link_ops silent_ops = {
-	.rx = no_frames, .free = free_frames, .deadline = never, .wait_fd = no_fd
+	.rx = some_frames, .free = free_frames, .deadline = never, .wait_fd = no_fd
 };
 static struct link_port silent = { .ops = &silent_ops };
 
@@ -188,6 +195,41 @@ START_TEST(it_sleeps_until_the_engines_deadline)
 }
 END_TEST
 
+/* In the worker's thread: so many frames are there, and a deadline has passed meanwhile. */
+static void come_late(struct worker *self, uint64_t now, void *arg)
+{
+	(void)self;
+	(void)now;
+	waiting = *(unsigned *)arg;
+	fake.deadline = 1;
+}
+
+static void wait_expired(void)
+{
+	while (!__atomic_load_n(&fake.expired, __ATOMIC_ACQUIRE))
+		nanosleep(&(struct timespec) { .tv_nsec = 100000 }, NULL);
+}
+
+START_TEST(timers_wait_for_what_has_arrived)
+{
+	unsigned n = 1000;
+
+	worker_call(w, come_late, &n);
+	wait_expired();
+	ck_assert_uint_eq(fake.rx_before, n);
+}
+END_TEST
+
+START_TEST(timers_do_not_wait_for_ever)
+{
+	unsigned n = 1000000;
+
+	worker_call(w, come_late, &n);
+	wait_expired();
+	ck_assert_uint_lt(fake.rx_before, 10000);
+}
+END_TEST
+
 START_TEST(an_idle_worker_costs_nothing)
 {
 	struct worker_status a, b;
@@ -222,6 +264,8 @@ Suite *suite_make(void)
 	tcase_add_test(tc, a_doorbell_wakes_a_sleeper);
 	tcase_add_test(tc, no_doorbell_is_lost_between_awake_and_asleep);
 	tcase_add_test(tc, it_sleeps_until_the_engines_deadline);
+	tcase_add_test(tc, timers_wait_for_what_has_arrived);
+	tcase_add_test(tc, timers_do_not_wait_for_ever);
 	tcase_add_test(tc, an_idle_worker_costs_nothing);
 	tcase_add_test(tc, a_session_that_left_is_not_looked_at);
 	suite_add_tcase(s, tc);
