@@ -262,6 +262,7 @@ void completer_rx(struct engine *e, struct qp *qp, const struct packet *pk)
 	 */
 	if (psn_dist(r->una_psn, psn_make(pk->psn)) >= psn_dist(r->una_psn, r->sent_psn)) {
 		engine_count(e, CNT_DROP_GHOST, 1);
+		retry_ghost(qp);
 		return;
 	}
 	if (op == BTH_ACKNOWLEDGE)

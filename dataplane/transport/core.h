@@ -91,6 +91,7 @@ void retry_arm(struct engine *e, struct qp *qp);
 void retry_sent(struct engine *e, struct qp *qp, psn_t psn);
 void retry_progress(struct engine *e, struct qp *qp, psn_t old_una);
 void retry_lost(const struct engine *e, struct qp *qp);
+void retry_ghost(struct qp *qp);
 bool retry_may_rewind(struct engine *e, struct qp *qp);
 uint64_t retry_patience(const struct qp *qp);
 void retry_stop(struct engine *e, struct qp *qp);

@@ -60,11 +60,16 @@ struct qp_req {
 	uint64_t ack_at; /* the local ACK timeout; TIMER_NEVER: none runs */
 	bool is_timing;  /* it has been started for what is unacknowledged now */
 	uint32_t n_probes; /* since the last sign of life */
+	uint8_t calm;      /* doublings of the probe's patience, learned from needless probes */
+	bool is_probe_out; /* a probe was sent; whether it was needed is not known yet */
+	uint64_t probed_at;
+	bool is_asking;    /* the READ or atomic at una shall be asked for again */
 	bool is_rtt_timed; /* a packet that asked for an ACK is being timed */
 	psn_t rtt_psn;
 	uint64_t rtt_at;
 	uint64_t srtt;   /* smoothed round trip, ns; 0: not known */
 	uint64_t rtt_min; /* the shortest one */
+	uint64_t rtt_var; /* smoothed distance of samples from srtt (as RFC 6298 has it) */
 	bool is_failing; /* WQE fail_at has a local error: complete it when all before are done */
 	uint32_t fail_at;
 	bool is_drain_told;

@@ -141,6 +141,7 @@ void requester_rewind(struct engine *e, struct qp *qp)
 
 	retry_stop(e, qp);
 	r->is_rtt_timed = false;
+	r->is_asking = false;
 	r->cur = r->una;
 	r->cur_pkt = r->una == r->tail ? 0 : psn_dist(qp_rec(qp, r->una)->psn, r->una_psn);
 	r->nxt_psn = r->una_psn;
@@ -220,13 +221,13 @@ static int64_t req_gather(struct engine *e, struct qp *qp, const struct send_rec
 	return (int64_t)len;
 }
 
-static void req_send(struct engine *e, struct qp *qp, struct packet *pk, struct frame *f)
+static void req_send(struct engine *e, struct qp *qp, struct packet *pk, psn_t psn, struct frame *f)
 {
 	struct qp_req *r = &qp->req;
 
 	pk->pkey = 0xffff;
 	pk->dest_qpn = qp->attr.dest_qp_num;
-	pk->psn = r->nxt_psn.v;
+	pk->psn = psn.v;
 	if (pk->payload_len) {
 		f->seg[0] = (struct frame_seg) { f->buf, pk->payload_len };
 		f->n_segs = 1;
@@ -234,12 +235,12 @@ static void req_send(struct engine *e, struct qp *qp, struct packet *pk, struct 
 		f->n_segs = 0;
 	}
 	if (pk->ack_req)
-		retry_sent(e, qp, r->nxt_psn);
+		retry_sent(e, qp, psn);
 	packet_build(pk, &qp->tmpl, f);
 	engine_trace(e, TRACE_TX, qp, pk->opcode, pk->psn, pk->payload_len);
 	engine_count(e, CNT_TX_PACKETS, 1);
 	engine_count(e, CNT_TX_BYTES, frame_len(f));
-	if (psn_dist(r->una_psn, r->nxt_psn) < psn_dist(r->una_psn, r->sent_psn))
+	if (psn_dist(r->una_psn, psn) < psn_dist(r->una_psn, r->sent_psn))
 		engine_count(e, CNT_RETRANSMITTED, 1);
 }
 
@@ -259,11 +260,10 @@ static void req_advance(struct qp *qp, uint32_t n)
 }
 
 /* READ and atomic requests: one packet. A READ that was answered in part asks for the rest only. */
-static unsigned req_emit_rd_atomic(struct engine *e, struct qp *qp, struct send_rec *rec,
-				   struct frame *f)
+static void req_ask(struct engine *e, struct qp *qp, const struct send_rec *rec, psn_t psn,
+		    struct frame *f)
 {
-	struct qp_req *r = &qp->req;
-	uint32_t done = wr_is_read(rec->op) ? r->cur_pkt * qp->mtu : 0;
+	uint32_t done = psn_dist(rec->psn, psn) * qp->mtu; /* of an atomic: 0 */
 	struct packet pk = {
 		.opcode = qp_service(qp) | req_opcode(rec->op, PKT_ONLY),
 		.xrc_srqn = rec->xrc_srqn,
@@ -279,7 +279,15 @@ static unsigned req_emit_rd_atomic(struct engine *e, struct qp *qp, struct send_
 		pk.payload_len = sizeof(rec->compare);
 		memcpy(f->buf, &rec->compare, sizeof(rec->compare));
 	}
-	req_send(e, qp, &pk, f);
+	req_send(e, qp, &pk, psn, f);
+}
+
+static unsigned req_emit_rd_atomic(struct engine *e, struct qp *qp, struct send_rec *rec,
+				   struct frame *f)
+{
+	struct qp_req *r = &qp->req;
+
+	req_ask(e, qp, rec, r->nxt_psn, f);
 	r->rd_atomic++;
 	if (wr_is_read(rec->op))
 		r->rd_psns += rec->n_psn - r->cur_pkt;
@@ -325,7 +333,7 @@ static void req_emit_data(struct engine *e, struct qp *qp, const struct send_rec
 	if (pk.ack_req)
 		r->since_ackreq = 0;
 	pk.ack_req &= qp_is_reliable(qp);
-	req_send(e, qp, &pk, f);
+	req_send(e, qp, &pk, r->nxt_psn, f);
 	req_advance(qp, 1);
 	if (!qp_is_reliable(qp))
 		req_sent_is_done(e, qp);
@@ -354,6 +362,24 @@ static unsigned req_emit_wqe(struct engine *e, struct qp *qp, struct send_rec *r
 	return k;
 }
 
+/* A probe: what is due at una once more, and nothing else. The sending position stays. */
+static unsigned req_emit_probe(struct engine *e, struct qp *qp, struct frame *f)
+{
+	struct qp_req *r = &qp->req;
+	const struct send_rec *rec;
+
+	if (!r->is_asking)
+		return 0;
+	r->is_asking = false;
+	if (!qp_can_send(qp) || r->is_rnr_waiting || psn_eq(r->una_psn, r->nxt_psn))
+		return 0;
+	rec = qp_rec(qp, r->una);
+	if (!wr_is_rd_atomic(rec->op))
+		return 0;
+	req_ask(e, qp, rec, r->una_psn, f);
+	return 1;
+}
+
 /* Local operations are bounded too: who posts as fast as we take must not hold the engine. */
 unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *out, unsigned n)
 {
@@ -365,6 +391,8 @@ unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 		return ud_emit(e, qp, out, n);
 	if (n > ENGINE_BURST)
 		n = ENGINE_BURST;
+	if (n)
+		done = req_emit_probe(e, qp, out[0]);
 	while (done < n) {
 		struct send_rec *rec = req_current(e, qp);
 		unsigned k;

@@ -3,6 +3,7 @@
 #include "dataplane/transport/core.h"
 
 #define PROBES       4u
+#define CALM_MAX     10u
 #define NAKS_A_RETRY 8u
 
 /* IBA vol. 1, table "Encoding for RNR NAK Timer Field": units of 10 us. */
@@ -39,14 +40,40 @@ uint64_t retry_patience(const struct qp *qp)
  * after the last sign of life, and well before the timeout, its last packet is sent once more: the
  * peer answers with an ACK (it was our ACK that got lost) or a NAK. Not without a known round trip;
  * a second and third time, each after twice the time, since probes get lost as well.
+ *
+ * A peer that is only slow answers sooner than any answer to the probe can come, or twice, and then
+ * the second is a ghost: either doubles the patience. A probe that draws neither was needed, and
+ * halves it. So where processes wait for a core, and nothing gets lost, there are soon no probes,
+ * and where packets get lost they come early.
  */
 static uint64_t probe_at(const struct engine *e, const struct qp *qp)
 {
-	uint64_t delay = retry_patience(qp);
+	uint64_t delay = retry_patience(qp) + 4 * qp->req.rtt_var, most = ack_timeout_ns(qp) / 2;
+	uint32_t twice = qp->req.n_probes + qp->req.calm;
 
-	if (qp->req.n_probes == PROBES || delay > ack_timeout_ns(qp) / 2 >> qp->req.n_probes)
+	if (qp->req.n_probes == PROBES || delay > most >> qp->req.n_probes)
 		return TIMER_NEVER;
-	return e->now + (delay << qp->req.n_probes);
+	return e->now + (delay > most >> twice ? most : delay << twice);
+}
+
+static void probe_was_needed(struct qp_req *r)
+{
+	if (r->is_probe_out && r->calm)
+		r->calm--;
+	r->is_probe_out = false;
+}
+
+static void probe_was_needless(struct qp_req *r)
+{
+	if (r->is_probe_out && r->calm < CALM_MAX)
+		r->calm++;
+	r->is_probe_out = false;
+}
+
+/* An answer to what is acknowledged already. */
+void retry_ghost(struct qp *qp)
+{
+	probe_was_needless(&qp->req);
 }
 
 static void set_timer(struct engine *e, struct qp *qp)
@@ -89,7 +116,7 @@ void retry_sent(struct engine *e, struct qp *qp, psn_t psn)
 {
 	struct qp_req *r = &qp->req;
 
-	if (r->is_rtt_timed || r->rd_atomic || !psn_eq(r->nxt_psn, r->sent_psn))
+	if (r->is_rtt_timed || r->rd_atomic || !psn_eq(psn, r->sent_psn))
 		return;
 	r->is_rtt_timed = true;
 	r->rtt_psn = psn;
@@ -103,6 +130,8 @@ static void rtt_sample(const struct engine *e, struct qp_req *r, psn_t old_una)
 	if (!r->is_rtt_timed || psn_dist(old_una, r->rtt_psn) >= psn_dist(old_una, r->una_psn))
 		return;
 	rtt = e->now - r->rtt_at;
+	if (r->srtt)
+		r->rtt_var = (3 * r->rtt_var + (rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt)) / 4;
 	r->srtt = r->srtt ? (7 * r->srtt + rtt) / 8 : rtt + 1;
 	if (!r->rtt_min || rtt < r->rtt_min)
 		r->rtt_min = rtt + 1;
@@ -119,6 +148,9 @@ void retry_progress(struct engine *e, struct qp *qp, psn_t old_una)
 	r->is_rewound = false;
 	r->n_rewinds = 0;
 	r->n_probes = 0;
+	r->is_asking = false;
+	if (e->now - r->probed_at + 1 < r->rtt_min) /* which is one too many */
+		probe_was_needless(r);
 	rtt_sample(e, r, old_una);
 	r->cwnd_acked += psn_dist(old_una, r->una_psn);
 	r->cwnd += r->cwnd_acked / 4;
@@ -141,6 +173,7 @@ void retry_lost(const struct engine *e, struct qp *qp)
 	if (!r->rtt_min && r->is_rtt_timed)
 		r->rtt_min = e->now - r->rtt_at + 1;
 	r->is_rtt_timed = false;
+	probe_was_needed(r);
 	r->cwnd /= 2;
 	if (r->cwnd < least)
 		r->cwnd = least;
@@ -181,16 +214,16 @@ void retry_rnr(struct engine *e, struct qp *qp, uint8_t code)
 /* The last packet again; or, where data of a READ or an atomic is due, the request for it. */
 static void retry_probe(struct engine *e, struct qp *qp)
 {
-	if (wr_is_rd_atomic(qp_rec(qp, qp->req.una)->op)) {
-		uint64_t ack_at = qp->req.ack_at;
+	struct qp_req *r = &qp->req;
 
-		requester_rewind(e, qp);
-		qp->req.ack_at = ack_at;
-		qp->req.is_timing = true;
-		set_timer(e, qp);
-	} else {
+	probe_was_needed(r); /* of the one before: no ghost has come of it */
+	r->is_probe_out = true;
+	r->probed_at = e->now;
+	r->is_rtt_timed = false; /* an answer could be to either */
+	if (wr_is_rd_atomic(qp_rec(qp, r->una)->op))
+		r->is_asking = true;
+	else
 		requester_step_back(qp);
-	}
 	sched_add(e, qp);
 }
 
@@ -226,6 +259,7 @@ void retry_expire(struct engine *e, struct qp *qp)
 	}
 	r->retry_left--;
 	r->is_rewound = false;
+	r->calm = 0; /* a probe might have told */
 	retry_lost(e, qp);
 	requester_rewind(e, qp);
 	sched_add(e, qp);
