@@ -103,10 +103,13 @@ def _():
                ["ibv_srq_pingpong", "-d", "uroce1", *args, "127.0.0.1"], port)
 
 
+# Not -t with -e: ibv_rc_pingpong then takes a CQ that it finds empty after an event for an error, and
+# an event whose completion an earlier poll took along is legal.
 EXTRAS = {
     "by ibv_wr_*": ["-N"],
     "with completion timestamps": ["-t"],
-    "by ibv_wr_*, with timestamps and events": ["-N", "-t", "-e"],
+    "by ibv_wr_*, with timestamps": ["-N", "-t"],
+    "by ibv_wr_*, with events": ["-N", "-e"],
     "in device memory": ["-j"],
     "in device memory, by ibv_wr_*": ["-j", "-N"],
     "in memory on demand": ["-o"],
