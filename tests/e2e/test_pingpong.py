@@ -103,8 +103,8 @@ def _():
                ["ibv_srq_pingpong", "-d", "uroce1", *args, "127.0.0.1"], port)
 
 
-# Not -t with -e: ibv_rc_pingpong then takes a CQ that it finds empty after an event for an error, and
-# an event whose completion an earlier poll took along is legal.
+# Not -t with -e: ibv_rc_pingpong then takes a CQ that it finds empty after an event for an error,
+# and an event whose completion an earlier poll took along is legal.
 EXTRAS = {
     "by ibv_wr_*": ["-N"],
     "with completion timestamps": ["-t"],
