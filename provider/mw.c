@@ -54,13 +54,13 @@ static int post_bind(struct uroce_qp *qp, const struct ibv_mw *mw, const struct 
 {
 	uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
 	struct uroce_sq_op op = { bind->wr_id, IBV_WR_BIND_MW, bind->send_flags };
-	struct uroce_wqe *wqe;
+	struct uroce_draft d;
 	int err = uroce_sq_check_state(qp);
 
 	if (!err)
-		err = uroce_sq_begin(qp, head, &op, &wqe);
+		err = uroce_sq_begin(qp, head, &op, &d);
 	if (!err)
-		err = uroce_wqe_set_bind(qp, wqe, mw, rkey, &bind->bind_info);
+		err = uroce_wqe_set_bind(qp, d.wqe, mw, rkey, &bind->bind_info);
 	if (!err)
 		uroce_sq_publish(qp, head + 1);
 	return err;

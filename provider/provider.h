@@ -125,12 +125,24 @@ struct uroce_wq {
 	atomic_uint tail; /* stored under the CQ's lock */
 };
 
+/*
+ * A request being written into its slot. The slot is memory that others can write as well, so what
+ * we put there and need again is kept here, and nothing is read back.
+ */
+struct uroce_draft {
+	struct uroce_wqe *wqe; /* NULL: none, or refused */
+	uint32_t opcode;
+	uint32_t num_sge;
+	uint32_t inline_len;
+	uint8_t flags;
+};
+
 /* ibv_wr_*: what lies between ibv_wr_start and ibv_wr_complete. */
 struct uroce_wr_build {
-	uint32_t first, head;  /* indices of what is being built */
-	struct uroce_wqe *wqe; /* the one that setters fill; NULL: none, or refused */
-	int err;               /* the first thing refused */
-	bool needs_address;    /* UD, XRC: wr_set_ud_addr or wr_set_xrc_srqn has not come yet */
+	uint32_t first, head;     /* indices of what is being built */
+	struct uroce_draft draft; /* the one that setters fill */
+	int err;                  /* the first thing refused */
+	bool needs_address;       /* UD, XRC: wr_set_ud_addr or wr_set_xrc_srqn has not come yet */
 };
 
 struct uroce_srq {

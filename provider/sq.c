@@ -46,11 +46,11 @@ bool uroce_sq_may_inline(uint32_t opcode)
 }
 
 int uroce_sq_begin(struct uroce_qp *qp, uint32_t index, const struct uroce_sq_op *op,
-		   struct uroce_wqe **out)
+		   struct uroce_draft *draft)
 {
 	struct uroce_wq *sq = &qp->sq;
 	uint32_t slot = index & (sq->depth - 1);
-	struct uroce_wqe *wqe;
+	struct uroce_draft d = { .opcode = op->opcode };
 
 	if (!uroce_sq_may_post(qp->v.qp.qp_type, op->opcode) || (op->flags & ~(unsigned)SEND_FLAGS))
 		return EINVAL;
@@ -58,67 +58,79 @@ int uroce_sq_begin(struct uroce_qp *qp, uint32_t index, const struct uroce_sq_op
 		return EINVAL;
 	if (index - atomic_load_explicit(&sq->tail, memory_order_acquire) >= sq->max_wr)
 		return ENOMEM;
-	wqe = (struct uroce_wqe *)(sq->slots + (size_t)slot * sq->stride);
-	*wqe = (struct uroce_wqe) {
+	d.wqe = (struct uroce_wqe *)(sq->slots + (size_t)slot * sq->stride);
+	d.flags = (uint8_t)((op->flags & WQE_FLAGS) | (qp->sq_sig_all ? UROCE_WQE_SIGNALED : 0));
+	*d.wqe = (struct uroce_wqe) {
 		.wr_id = op->wr_id,
 		.opcode = (uint8_t)op->opcode,
-		.flags = (uint8_t)((op->flags & WQE_FLAGS) |
-				   (qp->sq_sig_all ? UROCE_WQE_SIGNALED : 0)),
+		.flags = d.flags,
 	};
 	sq->wr[slot].wr_id = op->wr_id;
 	sq->wr[slot].wc_opcode = opcode_table[op->opcode].wc_opcode;
-	*out = wqe;
+	*draft = d;
 	return 0;
 }
 
-int uroce_wqe_add_inline(const struct uroce_qp *qp, struct uroce_wqe *wqe, const void *data,
+int uroce_wqe_add_inline(const struct uroce_qp *qp, struct uroce_draft *d, const void *data,
 			 size_t length)
 {
-	if (length > qp->max_inline - wqe->inline_len)
+	if (length > qp->max_inline - d->inline_len)
 		return EINVAL;
-	memcpy((uint8_t *)(wqe + 1) + wqe->inline_len, data, length);
-	wqe->inline_len += (uint32_t)length;
+	memcpy((uint8_t *)(d->wqe + 1) + d->inline_len, data, length);
+	d->inline_len += (uint32_t)length;
+	d->wqe->inline_len = d->inline_len;
 	return 0;
 }
 
-void uroce_wqe_add_sge(struct uroce_wqe *wqe, uint64_t addr, uint32_t length, uint32_t lkey)
+void uroce_wqe_add_sge(struct uroce_draft *d, uint64_t addr, uint32_t length, uint32_t lkey)
 {
-	struct uroce_sge *sge = (struct uroce_sge *)(wqe + 1) + wqe->num_sge;
+	struct uroce_sge *sge = (struct uroce_sge *)(d->wqe + 1) + d->num_sge;
 
 	if (!length)
 		return;
 	*sge = (struct uroce_sge) { .addr = addr, .length = length, .lkey = lkey };
-	wqe->num_sge++;
+	d->wqe->num_sge = (uint16_t)++d->num_sge;
+}
+
+void uroce_wqe_clear_data(struct uroce_draft *d, bool is_inline)
+{
+	d->num_sge = d->inline_len = 0;
+	d->flags = (uint8_t)((d->flags & ~UROCE_WQE_INLINE) | (is_inline ? UROCE_WQE_INLINE : 0));
+	d->wqe->num_sge = 0;
+	d->wqe->inline_len = 0;
+	d->wqe->flags = d->flags;
 }
 
 /* Its data is an operand, so it has to come with the request. */
-static int put_atomic_write(struct uroce_wqe *wqe, const struct ibv_send_wr *wr)
+static int put_atomic_write(struct uroce_draft *d, const struct ibv_send_wr *wr)
 {
+	uint64_t operand;
+
 	if (!(wr->send_flags & IBV_SEND_INLINE) || wr->num_sge != 1 ||
-	    wr->sg_list[0].length != sizeof(wqe->compare_add))
+	    wr->sg_list[0].length != sizeof(operand))
 		return EINVAL;
-	wqe->flags &= (uint8_t)~UROCE_WQE_INLINE;
-	memcpy(&wqe->compare_add, (const void *)(uintptr_t)wr->sg_list[0].addr,
-	       sizeof(wqe->compare_add));
+	memcpy(&operand, (const void *)(uintptr_t)wr->sg_list[0].addr, sizeof(operand));
+	uroce_wqe_clear_data(d, false);
+	d->wqe->compare_add = operand;
 	return 0;
 }
 
-static int put_data(const struct uroce_qp *qp, struct uroce_wqe *wqe, const struct ibv_send_wr *wr)
+static int put_data(const struct uroce_qp *qp, struct uroce_draft *d, const struct ibv_send_wr *wr)
 {
 	int err = 0;
 
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge)
 		return EINVAL;
-	if (wqe->opcode == UROCE_WR_ATOMIC_WRITE)
-		return put_atomic_write(wqe, wr);
+	if (d->opcode == UROCE_WR_ATOMIC_WRITE)
+		return put_atomic_write(d, wr);
 	for (int i = 0; i < wr->num_sge && !err; i++) {
 		const struct ibv_sge *s = &wr->sg_list[i];
 
 		if (wr->send_flags & IBV_SEND_INLINE)
-			err = uroce_wqe_add_inline(qp, wqe, (const void *)(uintptr_t)s->addr,
+			err = uroce_wqe_add_inline(qp, d, (const void *)(uintptr_t)s->addr,
 						   s->length);
 		else
-			uroce_wqe_add_sge(wqe, s->addr, s->length, s->lkey);
+			uroce_wqe_add_sge(d, s->addr, s->length, s->lkey);
 	}
 	return err;
 }
@@ -187,12 +199,12 @@ static int put_operands(const struct uroce_qp *qp, struct uroce_wqe *wqe,
 static int put_wr(struct uroce_qp *qp, const struct ibv_send_wr *wr, uint32_t index)
 {
 	struct uroce_sq_op op = { wr->wr_id, (uint32_t)wr->opcode, wr->send_flags };
-	struct uroce_wqe *wqe;
-	int err = uroce_sq_begin(qp, index, &op, &wqe);
+	struct uroce_draft d;
+	int err = uroce_sq_begin(qp, index, &op, &d);
 
 	if (!err)
-		err = put_operands(qp, wqe, wr);
-	return err ? err : put_data(qp, wqe, wr);
+		err = put_operands(qp, d.wqe, wr);
+	return err ? err : put_data(qp, &d, wr);
 }
 
 /* The daemon may be asleep: only then does a doorbell cost a system call. */

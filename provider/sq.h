@@ -28,17 +28,19 @@ bool uroce_sq_may_inline(uint32_t opcode);
 int uroce_sq_check_state(const struct uroce_qp *qp);
 
 /*
- * Begin the request of index `index`: *wqe has its header, no operands and no data. EINVAL, or
+ * Begin the request of index `index`: the slot has its header, no operands and no data. EINVAL, or
  * ENOMEM when the queue is full.
  */
 int uroce_sq_begin(struct uroce_qp *qp, uint32_t index, const struct uroce_sq_op *op,
-		   struct uroce_wqe **wqe);
+		   struct uroce_draft *draft);
 
 /* Data: inline (EINVAL: more than the QP's max_inline) or by entries, at most max_sge of them. */
-int uroce_wqe_add_inline(const struct uroce_qp *qp, struct uroce_wqe *wqe, const void *data,
+int uroce_wqe_add_inline(const struct uroce_qp *qp, struct uroce_draft *d, const void *data,
 			 size_t length);
 /* Empty entries are left out: they name no memory, so their keys mean nothing. */
-void uroce_wqe_add_sge(struct uroce_wqe *wqe, uint64_t addr, uint32_t length, uint32_t lkey);
+void uroce_wqe_add_sge(struct uroce_draft *d, uint64_t addr, uint32_t length, uint32_t lkey);
+/* What was added is gone; what comes next is (not) inline. */
+void uroce_wqe_clear_data(struct uroce_draft *d, bool is_inline);
 
 int uroce_wqe_set_bind(const struct uroce_qp *qp, struct uroce_wqe *wqe, const struct ibv_mw *mw,
 		       uint32_t rkey, const struct ibv_mw_bind_info *info);

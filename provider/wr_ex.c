@@ -54,7 +54,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 
 	uroce_lock(&qp->sq.lock);
 	b->first = b->head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed);
-	b->wqe = NULL;
+	b->draft.wqe = NULL;
 	b->needs_address = false;
 	b->err = uroce_sq_check_state(qp);
 }
@@ -63,7 +63,7 @@ static void refuse(struct uroce_wr_build *b, int err)
 {
 	if (!b->err)
 		b->err = err;
-	b->wqe = NULL;
+	b->draft.wqe = NULL;
 }
 
 /* UD: an address handle; XRC: an SRQ, but for what stays here. */
@@ -93,14 +93,14 @@ static struct uroce_wqe *begin(struct ibv_qp_ex *ex, uint32_t opcode)
 	conclude(b);
 	if (b->err)
 		return NULL;
-	err = uroce_sq_begin(qp, b->head, &op, &b->wqe);
+	err = uroce_sq_begin(qp, b->head, &op, &b->draft);
 	if (err) {
 		refuse(b, err);
 		return NULL;
 	}
 	b->head++;
 	b->needs_address = needs_address(qp, opcode);
-	return b->wqe;
+	return b->draft.wqe;
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
@@ -176,7 +176,7 @@ static void begin_atomic(struct ibv_qp_ex *ex, uint32_t opcode, uint32_t rkey, u
 	struct uroce_wqe *wqe;
 
 	begin_at(ex, opcode, rkey, remote_addr, 0);
-	wqe = from_ex(ex)->build.wqe;
+	wqe = from_ex(ex)->build.draft.wqe;
 	if (!wqe)
 		return;
 	wqe->compare_add = compare_add;
@@ -225,13 +225,13 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 {
 	struct uroce_wr_build *b = &from_ex(ex)->build;
 
-	if (!b->wqe)
+	if (!b->draft.wqe)
 		return;
 	if (!b->needs_address || !ah || from_ex(ex)->v.qp.qp_type != IBV_QPT_UD) {
 		refuse(b, EINVAL);
 		return;
 	}
-	uroce_wqe_set_ud(b->wqe, ah, remote_qpn, remote_qkey);
+	uroce_wqe_set_ud(b->draft.wqe, ah, remote_qpn, remote_qkey);
 	b->needs_address = false;
 }
 
@@ -239,47 +239,45 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 {
 	struct uroce_wr_build *b = &from_ex(ex)->build;
 
-	if (!b->wqe)
+	if (!b->draft.wqe)
 		return;
 	if (from_ex(ex)->v.qp.qp_type != IBV_QPT_XRC_SEND) {
 		refuse(b, EINVAL);
 		return;
 	}
-	b->wqe->remote_qpn = remote_srqn;
+	b->draft.wqe->remote_qpn = remote_srqn;
 	b->needs_address = false;
 }
 
-/* A setter replaces what another has put. NULL: this operation takes no data. */
-static struct uroce_wqe *clear_data(struct uroce_wr_build *b)
+/* A setter replaces what another has put. NULL: refused, or this operation takes no data. */
+static struct uroce_draft *clear_data(struct uroce_wr_build *b, bool is_inline)
 {
-	struct uroce_wqe *wqe = b->wqe;
+	struct uroce_draft *d = &b->draft;
 
-	if (!wqe)
+	if (!d->wqe)
 		return NULL;
-	if (wqe->opcode == UROCE_WR_LOCAL_INV || wqe->opcode == UROCE_WR_BIND_MW ||
-	    wqe->opcode == UROCE_WR_ATOMIC_WRITE) {
+	if (d->opcode == UROCE_WR_LOCAL_INV || d->opcode == UROCE_WR_BIND_MW ||
+	    d->opcode == UROCE_WR_ATOMIC_WRITE || (is_inline && !uroce_sq_may_inline(d->opcode))) {
 		refuse(b, EINVAL);
 		return NULL;
 	}
-	wqe->num_sge = 0;
-	wqe->inline_len = 0;
-	wqe->flags &= (uint8_t)~UROCE_WQE_INLINE;
-	return wqe;
+	uroce_wqe_clear_data(d, is_inline);
+	return d;
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	struct uroce_qp *qp = from_ex(ex);
-	struct uroce_wqe *wqe = clear_data(&qp->build);
+	struct uroce_draft *d = clear_data(&qp->build, false);
 
-	if (!wqe)
+	if (!d)
 		return;
 	if (num_sge > qp->sq.max_sge) {
 		refuse(&qp->build, EINVAL);
 		return;
 	}
 	for (size_t i = 0; i < num_sge; i++)
-		uroce_wqe_add_sge(wqe, sg_list[i].addr, sg_list[i].length, sg_list[i].lkey);
+		uroce_wqe_add_sge(d, sg_list[i].addr, sg_list[i].length, sg_list[i].lkey);
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
@@ -293,16 +291,13 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 				    const struct ibv_data_buf *buf_list)
 {
 	struct uroce_qp *qp = from_ex(ex);
-	struct uroce_wqe *wqe = clear_data(&qp->build);
+	struct uroce_draft *d = clear_data(&qp->build, true);
 	int err = 0;
 
-	if (!wqe)
+	if (!d)
 		return;
-	if (!uroce_sq_may_inline(wqe->opcode))
-		err = EINVAL;
 	for (size_t i = 0; i < num_buf && !err; i++)
-		err = uroce_wqe_add_inline(qp, wqe, buf_list[i].addr, buf_list[i].length);
-	wqe->flags |= UROCE_WQE_INLINE;
+		err = uroce_wqe_add_inline(qp, d, buf_list[i].addr, buf_list[i].length);
 	if (err)
 		refuse(&qp->build, err);
 }
