@@ -51,7 +51,7 @@ static const struct argp_option options[] = {
 	{ "ready-fd", OPT_READY_FD, "FD", 0, "Write one byte to FD once clients can connect", 0 },
 	{ "log-level", OPT_LOG_LEVEL, "LEVEL", 0, "error, warning (default), info or debug", 0 },
 	{ "check-icrc", OPT_CHECK_ICRC, "on|off", 0,
-	  "Verify the ICRC of packets that come in (default on)", 0 },
+	  "Verify the ICRC of packets that come in, where they have one (default on)", 0 },
 	{ 0 },
 };
 

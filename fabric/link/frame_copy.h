@@ -36,6 +36,7 @@ static inline bool frame_copy(struct frame *dst, const struct frame *src)
 	dst->head_len = src->head_len;
 	dst->trailer_len = src->trailer_len;
 	dst->is_ip_id_guessed = src->is_ip_id_guessed;
+	dst->is_open = src->is_open;
 	dst->n_segs = src->n_segs ? 1 : 0;
 	dst->seg[0] = (struct frame_seg){ dst->buf, len };
 	return true;

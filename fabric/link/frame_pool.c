@@ -109,6 +109,7 @@ static unsigned get_chunk(struct frame_pool *p, unsigned worker, struct frame **
 		f[i]->n_segs = 0;
 		f[i]->trailer_len = 0;
 		f[i]->is_ip_id_guessed = false;
+		f[i]->is_open = false;
 	}
 	return n;
 }

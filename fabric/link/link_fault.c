@@ -9,6 +9,7 @@
 
 #include "fabric/link/frame_copy.h"
 #include "fabric/link/hold.h"
+#include "fabric/wire/icrc.h"
 
 #define BURST 32u
 
@@ -135,6 +136,7 @@ static void pass(struct fault_port *fp, struct fault_stream *s, struct hold *h, 
 	struct fault_packet pk;
 	struct fault_verdict v;
 
+	icrc_seal(f); /* what a fault damages must be found out, as on a real link */
 	fault_packet_read(&pk, f);
 	v = fault_judge(s, &r->conf, r->seen, now, &pk);
 	if (v.is_once)

@@ -94,7 +94,10 @@ static unsigned port_alloc(struct link_port *p, struct frame **f, unsigned n)
 {
 	struct switch_port *sp = to_switch_port(p);
 
-	return frame_pool_get(sp->sw->pool, sp->worker, f, n);
+	n = frame_pool_get(sp->sw->pool, sp->worker, f, n);
+	for (unsigned i = 0; i < n; i++)
+		f[i]->is_open = true;
+	return n;
 }
 
 static void port_free(struct link_port *p, struct frame *const *f, unsigned n)

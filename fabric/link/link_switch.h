@@ -6,6 +6,7 @@
  * names (QPN index % n_workers; what is no RoCEv2 goes to worker 0). Frames with a group address
  * are copied to every other device; an unknown address is dropped and counted, since the switch
  * knows all addresses there are. Frames move by reference: their payload must lie in their own buf.
+ * They are given out open, since nothing between two ports can damage one.
  *
  * Nothing is lost for want of room: a ring holds as many frames as the pool has, and tx_room keeps
  * queues short by telling senders to wait. Between tx_room and tx a worker must not send on another

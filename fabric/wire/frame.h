@@ -36,6 +36,12 @@ struct frame {
 	 * one in head is the likeliest. An ICRC that another identification explains is right then.
 	 */
 	bool is_ip_id_guessed;
+	/*
+	 * Open: the ICRC in trailer has not been computed. A link that hands frames on in this
+	 * process's own memory, where nothing can damage them, gives out open frames; whoever lets
+	 * somebody see or touch one seals it first (icrc_seal). Never true of a flat frame.
+	 */
+	bool is_open;
 };
 
 /* Bytes on the wire, without FCS. */

@@ -69,3 +69,19 @@ uint32_t icrc_frame(const struct frame *f, uint32_t l3_off, uint32_t covered)
 		crc = add(crc, f->seg[i].base, f->seg[i].len, &left);
 	return add(crc, f->trailer, f->trailer_len, &left);
 }
+
+void icrc_seal(struct frame *f)
+{
+	const struct eth_hdr *eth = (const struct eth_hdr *)f->head;
+	uint32_t l3_off = (uint32_t)sizeof(*eth), pad;
+
+	if (!f->is_open)
+		return;
+	f->is_open = false;
+	if (f->head_len < sizeof(*eth) || f->trailer_len < ICRC_LEN)
+		return;
+	if (be16_get(eth->type) == ETH_TYPE_VLAN)
+		l3_off += (uint32_t)sizeof(struct vlan_tag);
+	pad = f->trailer_len - ICRC_LEN;
+	icrc_put(f->trailer + pad, icrc_frame(f, l3_off, frame_len(f) - l3_off - ICRC_LEN));
+}

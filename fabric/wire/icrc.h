@@ -10,8 +10,18 @@
 
 #include "fabric/wire/frame.h"
 
+/* Least significant byte first. */
+static inline void icrc_put(uint8_t *at, uint32_t icrc)
+{
+	for (unsigned i = 0; i < 4; i++)
+		at[i] = (uint8_t)(icrc >> (8 * i));
+}
+
 /*
  * The ICRC of a frame in either form whose IP header starts l3_off bytes into head. covered: bytes
  * from the IP header to the end of pad, the ICRC not included.
  */
 uint32_t icrc_frame(const struct frame *f, uint32_t l3_off, uint32_t covered);
+
+/* Computes the ICRC that an open frame still lacks; any other frame stays as it is. */
+void icrc_seal(struct frame *f);

@@ -73,8 +73,8 @@ enum packet_verdict {
 extern const char *const packet_verdict_name[PACKET_N_VERDICTS];
 
 /*
- * Reads f into pk; looks at every byte it relies on. check_icrc: also compute the ICRC (a link
- * whose frames nobody can see or damage may skip it).
+ * Reads f into pk; looks at every byte it relies on. check_icrc: also the ICRC, unless the frame
+ * is open and split.
  */
 enum packet_verdict packet_parse(struct packet *pk, const struct frame *f, bool check_icrc);
 
@@ -92,7 +92,8 @@ void net_template_build(struct net_template *t, const struct net_path *p);
 
 /*
  * Writes headers, pad and ICRC of pk into f (split form), whose seg[] already holds pk->payload_len
- * bytes of payload. The headers end right at f->buf. pk->pad is computed, pk->icrc ignored.
+ * bytes of payload. The headers end right at f->buf. pk->pad is computed, pk->icrc ignored. An
+ * open frame stays open: without an ICRC.
  */
 void packet_build(const struct packet *pk, const struct net_template *t, struct frame *f);
 

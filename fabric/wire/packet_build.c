@@ -66,14 +66,11 @@ static void write_ext(uint8_t *p, const struct packet *pk, uint32_t flags)
 
 static void write_trailer(struct frame *f, uint32_t l3_off, uint8_t pad)
 {
-	uint32_t icrc;
-
-	memset(f->trailer, 0, pad);
-	f->trailer_len = pad;
-	icrc = icrc_frame(f, l3_off, frame_len(f) - l3_off);
-	for (unsigned i = 0; i < ICRC_LEN; i++)
-		f->trailer[pad + i] = (uint8_t)(icrc >> (8 * i));
+	memset(f->trailer, 0, sizeof(f->trailer));
 	f->trailer_len = pad + ICRC_LEN;
+	if (!f->is_open)
+		icrc_put(f->trailer + pad,
+			 icrc_frame(f, l3_off, frame_len(f) - l3_off - ICRC_LEN));
 }
 
 void packet_build(const struct packet *pk, const struct net_template *t, struct frame *f)

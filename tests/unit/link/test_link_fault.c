@@ -184,6 +184,27 @@ START_TEST(damage_is_on_the_wire_and_found_by_the_icrc)
 }
 END_TEST
 
+/* The switch below sends frames without an ICRC. */
+START_TEST(damage_to_an_open_frame_is_found_too)
+{
+	struct packet pk;
+
+	set("--once nth=2 action=corrupt");
+	for (uint32_t i = 0; i < 3; i++) {
+		struct frame *f = make(i);
+
+		ck_assert_uint_gt(port->ops->tx_room(port), 0);
+		memset(f->trailer + f->trailer_len - 4, 0, 4);
+		f->is_open = true;
+		port->ops->tx(port, 0, &f, 1);
+	}
+	ck_assert_uint_eq(below.out.n, 3);
+	ck_assert_int_eq(packet_parse(&pk, below.out.f[0], true), PACKET_OK);
+	ck_assert_int_ne(packet_parse(&pk, below.out.f[1], true), PACKET_OK);
+	ck_assert_int_eq(packet_parse(&pk, below.out.f[2], true), PACKET_OK);
+}
+END_TEST
+
 START_TEST(late_frames_arrive_when_deadline_says)
 {
 	uint32_t psn[BATCH];
@@ -483,6 +504,7 @@ Suite *suite_make(void)
 	tcase_add_test(tc, duplicates_are_frames_of_their_own);
 	tcase_add_test(tc, without_memory_a_copy_is_left_out_and_counted);
 	tcase_add_test(tc, damage_is_on_the_wire_and_found_by_the_icrc);
+	tcase_add_test(tc, damage_to_an_open_frame_is_found_too);
 	tcase_add_test(tc, a_partition_stops_both_ways_until_it_is_lifted);
 	tcase_add_test(tc, every_count_has_a_name);
 	suite_add_tcase(s, tc);

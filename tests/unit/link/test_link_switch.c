@@ -136,6 +136,7 @@ START_TEST(an_allocated_frame_is_empty_aligned_and_has_room)
 		ck_assert_uint_eq(p->ops->alloc(p, &f, 1), 1);
 		ck_assert_uint_eq((uintptr_t)f->buf % 64, 0);
 		ck_assert_uint_eq(f->room, FRAME_PAYLOAD);
+		ck_assert(f->is_open);
 		ck_assert_uint_eq(f->n_segs + f->head_len + f->trailer_len, 0);
 		memset(f->buf - FRAME_HEADROOM, 0xa5, FRAME_HEADROOM + FRAME_PAYLOAD);
 		f->n_segs = 2;
