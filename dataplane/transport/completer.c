@@ -89,6 +89,7 @@ static void comp_go_back(struct engine *e, struct qp *qp, enum counter why, bool
 	r->is_rewound = true;
 	r->rewound_psn = r->una_psn;
 	r->rewound_at = e->now;
+	r->is_resp_news = false;
 }
 
 static void comp_fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome)
@@ -221,6 +222,42 @@ static void comp_atomic_write(struct engine *e, struct qp *qp)
 	retry_progress(e, qp, old);
 }
 
+/*
+ * What was asked for anew comes: some peers break off the answer that has the gap (uroce does), others
+ * finish it first (Linux rxe). Remembered, as it tells how long to wait the next time.
+ */
+static void comp_learn_restart(struct qp_req *r)
+{
+	if (r->is_rewound && !r->is_resp_news)
+		r->is_resp_preempted = !r->is_resp_end;
+	r->is_resp_news = true;
+}
+
+/* A response that is not due: data before it is missing. */
+static void comp_gap(struct engine *e, struct qp *qp, const struct packet *pk, uint8_t op)
+{
+	struct qp_req *r = &qp->req;
+	/* PSNs that run backwards: the answers have started anew, and without the one due. */
+	bool is_news = psn_diff(psn_make(pk->psn), r->resp_psn) <= 0;
+	bool is_old = r->is_rewound && psn_eq(r->rewound_psn, r->una_psn);
+
+	if (is_news)
+		comp_learn_restart(r);
+	r->resp_psn = psn_make(pk->psn);
+	r->is_resp_end = op == BTH_READ_RESP_LAST || op == BTH_READ_RESP_ONLY;
+	if (is_old && !r->is_resp_news && !r->is_resp_preempted && !r->is_rnr_waiting) {
+		/*
+		 * The rest of the answer that has the gap, however long it is. To ask once more
+		 * would only lengthen what comes before the data we wait for.
+		 */
+		engine_count(e, CNT_DROP_RESP_SEQ, 1);
+		retry_stop(e, qp);
+		retry_arm(e, qp);
+		return;
+	}
+	comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR, is_news);
+}
+
 /* A READ response or an atomic answer: it must be the one that is due at una. */
 static void comp_data(struct engine *e, struct qp *qp, const struct packet *pk, uint8_t op)
 {
@@ -228,14 +265,11 @@ static void comp_data(struct engine *e, struct qp *qp, const struct packet *pk, 
 	struct send_rec *rec;
 
 	if (!comp_advance(e, qp, psn_make(pk->psn))) {
-		/* PSNs that run backwards: the answers have started anew, and without the one due.
-		 */
-		bool is_news = psn_diff(psn_make(pk->psn), r->resp_psn) <= 0;
-
-		r->resp_psn = psn_make(pk->psn);
-		comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR, is_news);
+		comp_gap(e, qp, pk, op);
 		return;
 	}
+	if (psn_eq(r->rewound_psn, psn_make(pk->psn)))
+		comp_learn_restart(r);
 	rec = qp_rec(qp, r->una);
 	if (!psn_within(psn_make(pk->psn), rec->psn, rec->n_psn) || !comp_answers(rec, op)) {
 		engine_count(e, CNT_DROP_RESP_SEQ, 1);

@@ -55,6 +55,9 @@ struct qp_req {
 	psn_t rewound_psn;
 	uint64_t rewound_at;
 	psn_t resp_psn; /* of the last response that came too early */
+	bool is_resp_end;       /* it was the last of its READ */
+	bool is_resp_news;      /* since going back, READ responses have begun anew */
+	bool is_resp_preempted; /* the peer breaks off an answer when it is asked anew */
 	uint32_t cwnd;  /* packets that may fly: shrinks with loss, grows with success */
 	uint32_t cwnd_acked;
 	uint64_t ack_at; /* the local ACK timeout; TIMER_NEVER: none runs */

@@ -222,6 +222,35 @@ START_TEST(a_read_answered_in_part_asks_for_the_rest)
 }
 END_TEST
 
+/* As Linux rxe: it ends the answer that has the gap before it looks at what is asked for anew. */
+START_TEST(a_gap_in_a_long_answer_is_asked_for_once)
+{
+	const uint32_t n = 40;
+
+	raw_post(&r, UROCE_WR_WRITE, 1, 8, 0);
+	raw_pull(&r);
+	r.now += 10000; /* a round trip is known from here on */
+	raw_ack(&r, ACK, BASE);
+	raw_expect_cqe(&r, 1, UROCE_WC_SUCCESS);
+	raw_post(&r, UROCE_WR_READ, 0, n * 1024, 0);
+	raw_pull(&r);
+	raw_clear(&r);
+	raw_read_resp(&r, BTH_READ_RESP_FIRST, BASE + 1, 1024);
+	for (uint32_t i = 2; i < n; i++) {
+		r.now += 1000000; /* many round trips */
+		raw_read_resp(&r, i + 1 < n ? BTH_READ_RESP_MIDDLE : BTH_READ_RESP_LAST,
+			      BASE + 1 + i, 1024);
+	}
+	ck_assert_uint_eq(r.n_answers, 1);
+	is_packet(0, BTH_READ_REQUEST, BASE + 2, 0);
+	for (uint32_t i = 1; i < n; i++)
+		raw_read_resp(&r, i + 1 < n ? BTH_READ_RESP_MIDDLE : BTH_READ_RESP_LAST,
+			      BASE + 1 + i, 1024);
+	ck_assert_uint_eq(r.n_answers, 1);
+	raw_expect_cqe(&r, 0, UROCE_WC_SUCCESS);
+}
+END_TEST
+
 static const struct {
 	uint8_t op;
 	uint32_t len;
@@ -380,6 +409,7 @@ Suite *suite_make(void)
 	tcase_add_loop_test(c, ghosts_change_nothing, 0, 4);
 	tcase_add_test(c, an_ack_behind_a_read_is_an_implied_nak);
 	tcase_add_loop_test(c, a_read_answered_in_part_asks_for_the_rest, 0, 2);
+	tcase_add_test(c, a_gap_in_a_long_answer_is_asked_for_once);
 	tcase_add_loop_test(c, a_response_of_the_wrong_size_is_a_bad_response, 0, 6);
 	tcase_add_test(c, an_atomic_answer_to_a_read_is_none);
 	tcase_add_test(c, a_nak_goes_back_to_its_psn_and_once);
