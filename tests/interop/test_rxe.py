@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""uroce against Linux's rdma_rxe: a guest of Debian's kernel on a tap, our daemon on the other end.
+
+All of it runs in a network namespace of its own. usage: test_rxe.py [PART OF A CASE'S NAME]
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+
+import build_guest  # noqa: E402
+from guest import Guest  # noqa: E402
+from harness import (BUILD, Daemon, Skip, case, free_port, is_listening,  # noqa: E402
+                     run_cases, wait_for)
+from roce import Capture  # noqa: E402
+
+HOST, GUEST = "192.0.2.1", "192.0.2.2"
+MTU = 4200
+INSIDE = "UROCE_INTEROP_GUEST"
+
+
+def have_qemu():
+    """QEMU, and tshark if it can be had: through tools/deps, which says what is wrong."""
+    done = subprocess.run([os.path.join(HERE, "..", "..", "tools", "deps"), "interop"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return None if shutil.which("qemu-system-x86_64") else \
+        done.stdout.strip().replace("\n", " ") or "QEMU is not installed"
+
+
+def skip_all(why):
+    print(f"1..0 # SKIP {' '.join(why.split())}")
+    sys.exit(0)
+
+
+def enter():
+    """Builds the guest, then runs this program again where no interface is anybody else's."""
+    why = have_qemu()
+    if why:
+        skip_all(why)
+    try:
+        image = build_guest.build()
+    except build_guest.CannotBuild as error:
+        skip_all(str(error))
+    os.environ[INSIDE] = image
+    unshare = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-Urn"]
+    if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        skip_all("network namespaces are not allowed here")
+    os.execvp("unshare", [*unshare, sys.executable, os.path.abspath(__file__), *sys.argv[1:]])
+
+
+class Wire:
+    """The guest, the tap and our daemon."""
+
+    guest = daemon = None
+
+    def start(self):
+        for command in (
+                "ip link set lo up", "ip tuntap add dev tap0 mode tap",
+                f"ip link set tap0 mtu {MTU}", f"ip addr add {HOST}/24 dev tap0",
+                "ip addr add fd91::1/64 dev tap0 nodad", "ip link set tap0 up"):
+            subprocess.run(command.split(), check=True)
+        self.guest = Guest(os.environ[INSIDE], netns=None, tap="tap0", ip=f"{GUEST}/24",
+                           ip6="fd91::2/64", mtu=MTU)
+        self.guest.__enter__()
+        self.daemon = Daemon("--device", "link=udp,interface=tap0")
+        self.daemon.__enter__()
+        self.wire_data = self.guest.put(os.path.join(BUILD, "tests", "interop", "wire_data"))
+
+    def stop(self, kind=None):
+        if self.daemon:
+            self.daemon.__exit__(kind)
+        if self.guest:
+            self.guest.__exit__()
+
+    def counters(self):
+        shown = json.loads(self.daemon.command("status", "--json").output)
+        return shown["devices"][0]["counters"]
+
+    def pair(self, server_is_guest, argv, deadline=120):
+        """One program on both sides; both must end with 0. Returns the client's output."""
+        port = free_port()
+        ours = ["-d", "uroce0", "-p", str(port)]
+        theirs = ["-d", "rxe0", "-p", str(port)]
+        program, *options = [str(a) for a in argv]
+        if server_is_guest:
+            server = self.guest.start(" ".join([program, *theirs, *options]))
+            self.guest.wait_listening(port, server)
+            return self._both(server, lambda: self.daemon.start(program, *ours, *options, GUEST),
+                              deadline)
+        server = self.daemon.start(program, *ours, *options)
+        return self._both(server, lambda: self._start_in_guest(
+            port, server, [program, *theirs, *options, HOST]), deadline)
+
+    def _start_in_guest(self, port, server, argv):
+        wait_for("the server listens",
+                 lambda: is_listening(port, server.pid) or not server.is_alive())
+        return self.guest.start(" ".join(argv))
+
+    def _both(self, server, start_client, deadline):
+        """Whatever happens, no program of this side outlives its case."""
+        client = None
+        try:
+            client = start_client()
+            return self._end(server, client, deadline)
+        finally:
+            for p in (server, client):
+                if hasattr(p, "kill") and p.is_alive():
+                    p.kill()
+
+    def _end(self, server, client, deadline):
+        codes = client.wait(deadline), server.wait(15)
+        if codes != (0, 0):
+            said = [x.describe(code) if hasattr(x, "pid") else x.describe()
+                    for x, code in ((client, codes[0]), (server, codes[1]))]
+            raise AssertionError("\n".join(said) + f"\n{self.counters()}")
+        return client.output()
+
+    def data(self, gid, mtu, deadline=150):
+        """wire_data on both sides: it checks every byte itself."""
+        port = free_port()
+        args = [str(gid), str(mtu), str(port)]
+        ours = os.path.join(BUILD, "tests", "interop", "wire_data")
+        server = self.daemon.start(ours, "uroce0", *args)
+        out = self._both(server, lambda: self._start_in_guest(
+            port, server, [self.wire_data, "rxe0", *args, HOST]), deadline)
+        assert "every byte right" in out, out
+
+
+wire = Wire()
+
+
+def assert_no_icrc_errors():
+    dmesg = wire.guest.run("dmesg | grep -ci icrc || true").strip()
+    assert dmesg == "0", wire.guest.run("dmesg | grep -i icrc | tail")
+    bad = {k: v for k, v in wire.counters().items() if "icrc" in k and v}
+    assert not bad, bad
+
+
+WAYS = {"rxe is the server": True, "uroce is the server": False}
+
+PERFTEST = [["ib_send_bw", "-s", "65536", "-n", "50"],
+            ["ib_write_bw", "-s", "65536", "-n", "50"],
+            ["ib_read_bw", "-s", "65536", "-n", "50", "-o", "8"],
+            ["ib_atomic_bw", "-A", "FETCH_AND_ADD", "-n", "100", "-o", "8"],
+            ["ib_atomic_bw", "-A", "CMP_AND_SWAP", "-n", "100", "-o", "8"],
+            ["ib_send_lat", "-s", "64", "-n", "100"],
+            ["ib_write_lat", "-s", "64", "-n", "100"],
+            ["ib_read_lat", "-s", "64", "-n", "100", "-o", "8"],
+            ["ib_atomic_lat", "-n", "100", "-o", "8"]]
+
+
+def perftest(server_is_guest, gid, mtu):
+    for argv in PERFTEST:
+        size = [] if "atomic" in argv[0] else ["-m", mtu]
+        out = wire.pair(server_is_guest, [*argv, "-x", gid, "-F", *size])
+        assert re.search(r"^ *\d+ +\d+ +[\d.]+", out, re.M), out
+    assert_no_icrc_errors()
+
+
+for _way, _is_guest in WAYS.items():
+    for _gid, _family in {1: "IPv4", 2: "IPv6"}.items():
+        case(f"ibv_rc_pingpong, {_family}, {_way}")(
+            lambda g=_is_guest, i=_gid: wire.pair(
+                g, ["ibv_rc_pingpong", "-g", i, "-n", "200", "-c"]))
+    for _kind in ("uc", "ud"):
+        case(f"ibv_{_kind}_pingpong, {_way}")(
+            lambda g=_is_guest, k=_kind: wire.pair(
+                g, [f"ibv_{k}_pingpong", "-g", "1", "-n", "100"]))
+    case(f"ibv_srq_pingpong, {_way}")(
+        lambda g=_is_guest: wire.pair(g, ["ibv_srq_pingpong", "-g", "1", "-n", "100", "-q", "4"]))
+    for _mtu in (1024, 4096):
+        case(f"perftest, path MTU {_mtu}, {_way}")(
+            lambda g=_is_guest, m=_mtu: perftest(g, 1, m))
+
+
+def data_under_capture(gid, mtu):
+    pcap = os.path.join(wire.daemon.top, "wire.pcap")
+    with Capture("tap0", pcap) as capture:
+        wire.data(gid, mtu)
+    capture.assert_right()
+    print(f"# {capture.frames} frames, all ICRCs right")
+    assert_no_icrc_errors()
+    return pcap
+
+
+for _mtu in (256, 1024, 4096):
+    case(f"every operation and length both ways, path MTU {_mtu}, all ICRCs right on the wire")(
+        lambda m=_mtu: data_under_capture(1, m))
+
+case("every operation and length both ways over IPv6, all ICRCs right on the wire")(
+    lambda: data_under_capture(2, 1024))
+
+
+@case("tshark finds no frame malformed")
+def _():
+    if not shutil.which("tshark"):
+        raise Skip("tshark is not installed")
+    pcap = data_under_capture(1, 2048)
+    # Our payload means nothing: tshark must not guess what it might be.
+    done = subprocess.run(["tshark", "-r", pcap, "--disable-protocol", "rpcordma",
+                           "--disable-heuristic", "eth_over_ib",
+                           "-Y", "_ws.malformed || !infiniband"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, check=True)
+    assert not done.stdout, done.stdout[:2000]
+
+
+@case("every operation and length with one frame in a hundred lost")
+def _():
+    wire.daemon.command("fault", "set", "uroce0", "drop=1%", "seed=7")
+    try:
+        wire.data(1, 1024)
+    finally:
+        wire.daemon.command("fault", "clear")
+    assert_no_icrc_errors()
+
+
+if __name__ == "__main__":
+    if INSIDE not in os.environ:
+        enter()
+    try:
+        wire.start()
+        run_cases()
+    finally:
+        wire.stop(sys.exc_info()[0] if not isinstance(sys.exc_info()[1], SystemExit) else None)
