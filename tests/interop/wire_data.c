@@ -3,7 +3,9 @@
  * Two of these, one on each side of a wire, run every RC operation in both directions over lengths
  * of every remainder and around the path MTU, and compare every byte, guard bytes included.
  *
- * usage: wire_data DEVICE GID_INDEX PATH_MTU PORT [SERVER]
+ * usage: wire_data DEVICE GID_INDEX PATH_MTU PORT MAX_LENGTH TIMEOUT [SERVER]
+ *
+ * TIMEOUT is that of the QP: with a long one nothing is sent twice because a machine is slow.
  *
  * The TCP connection to SERVER's PORT only says whose turn it is. Exit code 0: all was right.
  */
@@ -30,7 +32,7 @@ static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static uint8_t *mem; /* GUARD, ROOM, GUARD */
 static int sock;
-static unsigned step;
+static unsigned step, timeout;
 
 struct hello {
 	union ibv_gid gid;
@@ -166,7 +168,7 @@ static void connect_qp(int gid_index, enum ibv_mtu mtu)
 		die("RTR is refused");
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTS,
 				   .sq_psn = PSN,
-				   .timeout = 16,
+				   .timeout = (uint8_t)timeout,
 				   .retry_cnt = 7,
 				   .rnr_retry = 7,
 				   .max_rd_atomic = 4 };
@@ -316,17 +318,17 @@ static void serve(enum ibv_wr_opcode op, uint32_t len)
 	say('o');
 }
 
-static void run(bool is_active, uint32_t mtu)
+static void run(bool is_active, uint32_t mtu, uint32_t max)
 {
 	static const enum ibv_wr_opcode op[] = { IBV_WR_SEND, IBV_WR_SEND_WITH_IMM,
 						 IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
 						 IBV_WR_RDMA_READ };
 	const uint32_t len[] = { 0,        1,       2,      3,        4,       5,
 				 63,       mtu - 1, mtu,    mtu + 1,  2 * mtu, 3 * mtu + 2,
-				 16 * mtu, 65535,   300007, 1u << 20, ROOM };
+				 16 * mtu, 65535,   300007, 1u << 20, (3u << 20) + 3, ROOM };
 
 	for (unsigned o = 0; o < sizeof(op) / sizeof(op[0]); o++)
-		for (unsigned l = 0; l < sizeof(len) / sizeof(len[0]); l++, step++)
+		for (unsigned l = 0; l < sizeof(len) / sizeof(len[0]) && len[l] <= max; l++, step++)
 			(is_active ? act : serve)(op[o], len[l]);
 	(is_active ? act : serve)(IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
 	step++;
@@ -336,23 +338,26 @@ static void run(bool is_active, uint32_t mtu)
 
 int main(int argc, char **argv)
 {
-	bool is_client = argc == 6;
+	bool is_client = argc == 8;
+	uint32_t max;
 	int gid_index, mtu;
 
-	if (argc != 5 && argc != 6)
-		die("usage: wire_data DEVICE GID_INDEX PATH_MTU PORT [SERVER]");
+	if (argc != 7 && argc != 8)
+		die("usage: wire_data DEVICE GID_INDEX PATH_MTU PORT MAX_LENGTH TIMEOUT [SERVER]");
 	gid_index = atoi(argv[2]);
 	mtu = atoi(argv[3]);
+	max = (uint32_t)atoi(argv[5]);
+	timeout = (unsigned)atoi(argv[6]);
 	open_device(argv[1]);
 	make_qp(gid_index);
-	sock = is_client ? connect_to(argv[5], argv[4]) : accept_one(argv[4]);
+	sock = is_client ? connect_to(argv[7], argv[4]) : accept_one(argv[4]);
 	give(&own, sizeof(own));
 	take(&peer, sizeof(peer));
 	connect_qp(gid_index, (enum ibv_mtu)(__builtin_ctz((unsigned)mtu) - 7));
 	say('c');
 	hear('c');
-	run(is_client, (uint32_t)mtu);
-	run(!is_client, (uint32_t)mtu);
+	run(is_client, (uint32_t)mtu, max);
+	run(!is_client, (uint32_t)mtu, max);
 	printf("%u operations, every byte right\n", step);
 	return 0;
 }
