@@ -223,8 +223,8 @@ static void comp_atomic_write(struct engine *e, struct qp *qp)
 }
 
 /*
- * What was asked for anew comes: some peers break off the answer that has the gap (uroce does), others
- * finish it first (Linux rxe). Remembered, as it tells how long to wait the next time.
+ * What was asked for anew comes: some peers break off the answer that has the gap (uroce does),
+ * others finish it first (Linux rxe). Remembered, as it tells how long to wait the next time.
  */
 static void comp_learn_restart(struct qp_req *r)
 {
