@@ -76,6 +76,7 @@ enum engine_op {
 	ENGINE_SRQ_RESIZE,
 	ENGINE_SRQ_QUERY,
 	ENGINE_CQ_RESIZE, /* EINVAL: more completions wait than the new ring holds */
+	ENGINE_CQ_FIRE,   /* an armed CQ sends its event now */
 };
 
 struct cmd_mr_add {

@@ -251,19 +251,33 @@ int uroce_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
+/*
+ * An HCA that is told the consumer index as it is armed sends the event at once when a completion
+ * lies beyond it, and programs count on that: UCX polls, finds nothing, arms, and sleeps. What came
+ * between its poll and its arming must wake it. A program that has not polled since its last event
+ * arms first and polls then, as the manual has it, and needs no event for what it will find.
+ */
 int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
+	struct uroce_context *ctx = to_context(ibcq->context);
 	struct uroce_cq *cq = to_cq(ibcq);
+	struct uroce_handle body = { .handle = ibcq->handle };
 
 	if (!cq->source)
 		return 0; /* there is nowhere to send an event */
-	if (atomic_load(&to_context(ibcq->context)->is_dead))
+	if (atomic_load(&ctx->is_dead))
 		return EIO;
 	uroce_cq_arm(cq->page, solicited_only ? UROCE_ARM_SOLICITED : UROCE_ARM_ANY);
-	return 0;
+	if (atomic_load_explicit(&cq->is_unlooked, memory_order_relaxed) ||
+	    !uroce_cq_holds(cq, solicited_only))
+		return 0;
+	return uroce_context_call(ctx, UROCE_OP_FIRE_CQ, &body, sizeof(body), NULL, 0);
 }
 
 void uroce_cq_event(struct ibv_cq *ibcq)
 {
-	atomic_fetch_add(&to_cq(ibcq)->events_read, 1);
+	struct uroce_cq *cq = to_cq(ibcq);
+
+	atomic_store_explicit(&cq->is_unlooked, true, memory_order_relaxed);
+	atomic_fetch_add(&cq->events_read, 1);
 }

@@ -111,6 +111,8 @@ static bool take_from(struct uroce_cq *cq, uint32_t sub, struct uroce_cqe *cqe)
 
 bool uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
 {
+	if (atomic_load_explicit(&cq->is_unlooked, memory_order_relaxed))
+		atomic_store_explicit(&cq->is_unlooked, false, memory_order_relaxed);
 	for (uint32_t i = 0; i < cq->n_subs; i++) {
 		if (take_from(cq, cq->next_sub, cqe))
 			return true;
@@ -131,15 +133,28 @@ void uroce_cq_give_back(struct uroce_cq *cq)
 		cq->next_sub = 0;
 }
 
-bool uroce_cq_has_entries(struct uroce_cq *cq)
+/* As they lie in the ring: a completion of a QP that is no more counts as well. */
+static bool sub_holds(const struct uroce_cq *cq, uint32_t sub, bool solicited_only)
 {
-	bool has = false;
+	struct uroce_ring *ring = uroce_cq_sub(cq, sub);
+	int64_t pending = uroce_ring_pending(ring, cq->cons[sub], cq->depth);
+
+	for (int64_t i = 0; i < pending; i++) {
+		if (!solicited_only || cqe_at(cq, ring, cq->cons[sub] + (uint32_t)i)->solicited)
+			return true;
+	}
+	return false;
+}
+
+bool uroce_cq_holds(struct uroce_cq *cq, bool solicited_only)
+{
+	bool holds = false;
 
 	uroce_lock(&cq->lock);
-	for (uint32_t i = 0; i < cq->n_subs && !has; i++)
-		has = uroce_ring_pending(uroce_cq_sub(cq, i), cq->cons[i], cq->depth) > 0;
+	for (uint32_t sub = 0; sub < cq->n_subs && !holds; sub++)
+		holds = sub_holds(cq, sub, solicited_only);
 	uroce_unlock(&cq->lock);
-	return has;
+	return holds;
 }
 
 static bool flush_wq(struct uroce_qp *qp, struct uroce_wq *wq, struct uroce_cqe *cqe)

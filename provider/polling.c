@@ -60,7 +60,7 @@ static void sleep_briefly(struct uroce_cq *cq)
 		return;
 	}
 	uroce_cq_arm(cq->page, UROCE_ARM_ANY);
-	if (!uroce_cq_has_entries(cq))
+	if (!uroce_cq_holds(cq, false))
 		uroce_source_await(cq->wake, &ts);
 }
 

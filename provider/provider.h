@@ -95,6 +95,7 @@ struct uroce_cq {
 	uint32_t cons[UROCE_MAX_WORKERS];
 	uint32_t prod[UROCE_MAX_WORKERS]; /* as last looked up: entries before it are there */
 	uint32_t taken;                   /* bit: cons of that sub-ring is to be published */
+	atomic_bool is_unlooked;          /* an event was read and nobody has polled since */
 	struct uroce_cqe cur;             /* extended polling: the completion being read */
 	bool is_flushing;                 /* extended polling: of a dead daemon, `objects` held */
 	struct uroce_pd *domain;          /* parent domain, or NULL */
@@ -294,7 +295,8 @@ void uroce_cq_give_back(
 bool uroce_cq_take_flushed(struct uroce_context *ctx, struct uroce_cq *cq, struct uroce_cqe *cqe);
 /* A poll was empty: let others work. 0, or EIO: the CQ is in error. Lock not held. */
 int uroce_cq_rest(struct uroce_context *ctx, struct uroce_cq *cq);
-bool uroce_cq_has_entries(struct uroce_cq *cq);
+/* Whether completions (only solicited and failed ones) wait that nobody has polled. */
+bool uroce_cq_holds(struct uroce_cq *cq, bool solicited_only);
 struct uroce_ring *uroce_cq_sub(const struct uroce_cq *cq, uint32_t i);
 
 /* qp.c, qp_attr.c */

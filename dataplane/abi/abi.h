@@ -152,7 +152,8 @@ struct uroce_cqe {
 	uint8_t queue;     /* UROCE_CQE_* */
 	uint16_t pkey_index;
 	uint8_t sl;
-	uint8_t reserved[9];
+	uint8_t solicited; /* not 0: a CQ armed for solicited completions fires on it */
+	uint8_t reserved[8];
 };
 UROCE_ASSERT(sizeof(struct uroce_cqe) == 64, "a CQE is one cache line");
 

@@ -54,6 +54,7 @@ enum uroce_ctrl_op {
 	UROCE_OP_SHARE_DM,
 	UROCE_OP_UNSHARE_DM,
 	UROCE_OP_IMPORT_DM,
+	UROCE_OP_FIRE_CQ,
 
 	UROCE_OP_ADMIN_HELLO = 256,
 	UROCE_OP_ADMIN_STATUS, /* reply: a memfd with JSON text */
@@ -357,6 +358,12 @@ struct uroce_resize_cq {
 	uint32_t handle;
 	uint32_t cqe;
 };
+
+/*
+ * FIRE_CQ: body struct uroce_handle, no reply: the CQ was armed while completions lay in it that
+ * the program may not look for again. If it is still armed its event is sent now, as an HCA does
+ * that compares the consumer index of the arming doorbell with its own.
+ */
 
 /*
  * CREATE_XRCD: no fd: a domain of this context alone. Or fd [0]: a file that names the domain,

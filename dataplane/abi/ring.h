@@ -81,7 +81,8 @@ static inline void uroce_uar_set_need_wakeup(struct uroce_uar_worker *u, uint32_
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Provider: arm the CQ. SOLICITED never weakens a pending ANY. Poll once more afterwards. */
+/* Provider: arm the CQ. SOLICITED never weakens a pending ANY. Look at the CQ once more
+ * afterwards. */
 static inline void uroce_cq_arm(struct uroce_cq_page *p, uint32_t mode)
 {
 	if (mode == UROCE_ARM_ANY || __atomic_load_n(&p->arm, __ATOMIC_RELAXED) != UROCE_ARM_ANY)

@@ -56,6 +56,7 @@ static const struct {
 	[UROCE_OP_DESTROY_XRCD]    = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_destroy_xrcd },
 	[UROCE_OP_OPEN_QP]         = { SESSION_CLIENT, sizeof(struct uroce_open_qp),    request_open_qp },
 	[UROCE_OP_RESIZE_CQ]       = { SESSION_CLIENT, sizeof(struct uroce_resize_cq),  request_resize_cq },
+	[UROCE_OP_FIRE_CQ]         = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_fire_cq },
 	[UROCE_OP_REREG_MR]        = { SESSION_CLIENT, sizeof(struct uroce_rereg_mr),   request_rereg_mr },
 	[UROCE_OP_ALLOC_MW]        = { SESSION_CLIENT, sizeof(struct uroce_alloc_mw),   request_alloc_mw },
 	[UROCE_OP_FREE_MW]         = { SESSION_CLIENT, sizeof(struct uroce_handle),     request_free_mw },

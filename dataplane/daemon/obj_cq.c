@@ -210,6 +210,20 @@ int request_resize_cq(struct session *s, const void *body, struct reply *r)
 	return 0;
 }
 
+/* Any worker will do: whoever takes the arm word off the page sends the event. */
+int request_fire_cq(struct session *s, const void *body, struct reply *r)
+{
+	const struct uroce_handle *h = body;
+	struct cq *cq = handles_get(&s->cqs, h->handle);
+	struct cmd cmd = { .op = ENGINE_CQ_FIRE };
+
+	(void)r;
+	if (!cq)
+		return -EINVAL;
+	cmd.key = cq->cqn;
+	return device_command(s->dev, 0, &cmd, NULL);
+}
+
 void cq_free(struct session *s, struct cq *cq)
 {
 	numbers_give(&s->dev->cqns, cq->cqn);

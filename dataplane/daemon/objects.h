@@ -88,7 +88,7 @@ request_fn request_alloc_pd, request_free_pd;
 request_fn request_rereg_mr, request_alloc_mw, request_free_mw;
 request_fn request_reg_mr, request_alloc_null_mr, request_dereg_mr;
 request_fn request_create_channel, request_destroy_channel;
-request_fn request_create_cq, request_resize_cq, request_destroy_cq;
+request_fn request_create_cq, request_resize_cq, request_fire_cq, request_destroy_cq;
 request_fn request_create_qp, request_modify_qp, request_query_qp, request_destroy_qp;
 request_fn request_create_srq, request_modify_srq, request_query_srq, request_resize_srq;
 request_fn request_destroy_srq;

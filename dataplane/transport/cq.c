@@ -95,21 +95,34 @@ int cq_resize(struct engine *e, const struct cmd_cq_resize *c)
 
 bool cq_push(struct engine *e, struct cq *cq, const struct uroce_cqe *cqe, bool solicited)
 {
+	struct uroce_cqe *to;
+
 	if (cq->is_overrun)
 		return false;
 	if (!uroce_ring_room(cq->ring, cq->prod, cq->depth)) {
 		cq_overrun(e, cq);
 		return false;
 	}
-	cq->cqe[cq->prod & (cq->depth - 1)] = *cqe;
+	solicited |= cqe->status != UROCE_WC_SUCCESS;
+	to = &cq->cqe[cq->prod & (cq->depth - 1)];
+	*to = *cqe;
+	to->solicited = solicited;
 	uroce_ring_publish(cq->ring, ++cq->prod);
-	cq->has_solicited |= solicited || cqe->status != UROCE_WC_SUCCESS;
+	cq->has_solicited |= solicited;
 	if (!cq->is_dirty) {
 		cq->is_dirty = true;
 		cq->next_dirty = e->dirty;
 		e->dirty = cq;
 	}
 	return true;
+}
+
+static void notify_if_armed(struct engine *e, struct cq *cq, bool solicited)
+{
+	if (!cq->channel || !uroce_cq_fire(cq->page, solicited))
+		return;
+	cq->events_sent++;
+	e->ports.cq_notify(e->ports.ctx, cq->owner, cq->cqn, cq->channel, cq->token);
 }
 
 void cq_notify_dirty(struct engine *e)
@@ -119,11 +132,18 @@ void cq_notify_dirty(struct engine *e)
 
 		e->dirty = cq->next_dirty;
 		cq->is_dirty = false;
-		if (cq->channel && uroce_cq_fire(cq->page, cq->has_solicited)) {
-			cq->events_sent++;
-			e->ports.cq_notify(e->ports.ctx, cq->owner, cq->cqn, cq->channel,
-					   cq->token);
-		}
+		notify_if_armed(e, cq, cq->has_solicited);
 		cq->has_solicited = false;
 	}
+}
+
+/* The client saw to it that there is something to fire for; it can deceive only itself. */
+int cq_fire(struct engine *e, uint32_t cqn)
+{
+	struct cq *cq = cq_find(e, cqn);
+
+	if (!cq)
+		return -ENOENT;
+	notify_if_armed(e, cq, true);
+	return 0;
 }

@@ -29,6 +29,7 @@ struct engine;
 
 int cq_add(struct engine *e, const struct cmd_cq_add *cmd);
 int cq_resize(struct engine *e, const struct cmd_cq_resize *cmd);
+int cq_fire(struct engine *e, uint32_t cqn);
 int cq_del(struct engine *e, uint32_t cqn, uint32_t *events_sent);
 struct cq *cq_find(struct engine *e, uint32_t cqn);
 

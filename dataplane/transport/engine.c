@@ -274,6 +274,9 @@ int engine_command(struct engine *e, uint64_t now, const struct cmd *cmd, struct
 	case ENGINE_CQ_RESIZE:
 		err = cq_resize(e, &cmd->cq_resize);
 		break;
+	case ENGINE_CQ_FIRE:
+		err = cq_fire(e, cmd->key);
+		break;
 	case ENGINE_SRQ_QUERY:
 		err = srq_query(e, cmd->key, reply);
 		break;

@@ -329,26 +329,71 @@ static bool has_cq_event(struct ibv_comp_channel *ch, int ms)
 	return true;
 }
 
-static void solicited(void)
+/* The usual stage whose receiver completes on a CQ with a channel, with three receives. */
+static struct stage *stage_with_channel(struct ibv_comp_channel **ch, struct ibv_cq **cq)
 {
 	struct vport *p = vport_get("uroce1");
-	struct ibv_comp_channel *ch = ibv_create_comp_channel(p->ctx);
-	struct ibv_cq *cq = ibv_create_cq(p->ctx, 64, NULL, ch, 0);
 	struct stage *s = set_up_usual();
-	struct ibv_sge sge = sge_of(s, 8);
-	struct ibv_send_wr wr = remote_wr(s, IBV_WR_SEND, &sge);
-	struct ibv_wc wc;
 
-	MUST(ch && cq, "no channel or CQ: %s", strerror(errno));
+	*ch = ibv_create_comp_channel(p->ctx);
+	*cq = ibv_create_cq(p->ctx, 64, NULL, *ch, 0);
+	MUST(*ch && *cq, "no channel or CQ: %s", strerror(errno));
 	MUST(!ibv_destroy_qp(s->r.qp) && !ibv_destroy_qp(s->l.qp), "destroy_qp");
 	MUST(!ibv_destroy_cq(s->r.scq) && !ibv_destroy_cq(s->r.rcq), "destroy_cq");
 	MUST(!ibv_destroy_cq(s->l.scq) && !ibv_destroy_cq(s->l.rcq), "destroy_cq");
 	vqp_make(&s->l, s->pl, &vqp_usual, NULL, NULL);
-	vqp_make(&s->r, s->pr, &vqp_usual, cq, cq);
+	vqp_make(&s->r, s->pr, &vqp_usual, *cq, *cq);
 	vqp_connect(&s->l, s->r.qp->qp_num, &s->pr->gid, &vqp_usual);
 	vqp_connect(&s->r, s->l.qp->qp_num, &s->pl->gid, &vqp_usual);
 	for (unsigned i = 0; i < 3; i++)
 		post_recv(&s->r, i, s->rbuf, SIZE, s->rmr->lkey);
+	return s;
+}
+
+static void drop_channel(struct stage *s, struct ibv_comp_channel *ch, struct ibv_cq *cq)
+{
+	tear_down(s);
+	MUST(!ibv_destroy_cq(cq) && !ibv_destroy_comp_channel(ch), "clean up: %s", strerror(errno));
+}
+
+/* What came between an empty poll and the arming: an HCA sends the event at once. */
+static void late_arming(void)
+{
+	struct ibv_comp_channel *ch;
+	struct ibv_cq *cq;
+	struct stage *s = stage_with_channel(&ch, &cq);
+	struct ibv_sge sge = sge_of(s, 8);
+	struct ibv_send_wr wr = remote_wr(s, IBV_WR_SEND, &sge);
+	struct ibv_wc wc;
+
+	for (unsigned i = 0; i < 3; i++) {
+		bool is_solicited = i == 2;
+
+		MUST(!ibv_poll_cq(cq, 1, &wc), "a completion of nothing");
+		wr.send_flags = IBV_SEND_SIGNALED | (is_solicited ? IBV_SEND_SOLICITED : 0);
+		post(&s->l, &wr);
+		vcq_expect(s->l.scq, IBV_WC_SUCCESS); /* so the receiver has its completion */
+		MUST(!ibv_req_notify_cq(cq, 1), "req_notify_cq: %s", strerror(errno));
+		MUST(has_cq_event(ch, is_solicited ? 10000 : 0) == is_solicited,
+		     "armed for solicited completions, %u", i);
+		MUST(is_solicited || !ibv_req_notify_cq(cq, 0), "req_notify_cq");
+		MUST(is_solicited || has_cq_event(ch, 10000), "no event for what is there");
+		vcq_wait(cq, &wc, 1, 10000);
+		MUST(wc.wr_id == i, "receive %u", i);
+	}
+	MUST(!has_cq_event(ch, 0), "an event too many");
+	drop_channel(s, ch, cq);
+}
+
+static void solicited(void)
+{
+	struct ibv_comp_channel *ch;
+	struct ibv_cq *cq;
+	struct stage *s = stage_with_channel(&ch, &cq);
+	struct ibv_sge sge = sge_of(s, 8);
+	struct ibv_send_wr wr = remote_wr(s, IBV_WR_SEND, &sge);
+	struct ibv_wc wc;
+
 	MUST(!ibv_req_notify_cq(cq, 1), "req_notify_cq: %s", strerror(errno));
 	/* The armed CQ is resized on the way: the arming goes with it. */
 	MUST(!ibv_resize_cq(cq, 200), "resize_cq: %s", strerror(errno));
@@ -366,8 +411,7 @@ static void solicited(void)
 		vcq_wait(cq, &wc, 1, 10000);
 		MUST(wc.wr_id == i, "receive %u", i);
 	}
-	tear_down(s);
-	MUST(!ibv_destroy_cq(cq) && !ibv_destroy_comp_channel(ch), "clean up: %s", strerror(errno));
+	drop_channel(s, ch, cq);
 }
 
 static void moderation(void)
@@ -393,6 +437,7 @@ static const struct tap_case cases[] = {
 	{ "a CQ overrun: CQ_ERR once, the QP in ERR, polling says so", cq_overrun, 0 },
 	{ "objects with unread events are destroyed, and the events with them", unread_events, 0 },
 	{ "armed for solicited completions, also across a resize", solicited, 0 },
+	{ "armed over a completion that a poll did not see: its event at once", late_arming, 0 },
 	{ "moderation is accepted, and nothing unknown", moderation, 0 },
 };
 

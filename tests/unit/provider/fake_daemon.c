@@ -207,6 +207,9 @@ static void serve(struct fake *f, uint32_t op, const void *body, struct answer *
 		return;
 	case UROCE_OP_CREATE_CQ:
 		return do_create_cq(f, body, a);
+	case UROCE_OP_FIRE_CQ:
+		f->cq[h->handle - 1].n_fired++;
+		return;
 	case UROCE_OP_CREATE_QP:
 		return do_create_qp(f, body, a);
 	case UROCE_OP_MODIFY_QP:

@@ -24,6 +24,7 @@ struct fake_cq {
 	uint64_t stride;
 	uint32_t prod[FAKE_WORKERS];
 	uint32_t events_sent;
+	uint32_t n_fired;
 };
 
 struct fake_qp {

@@ -83,6 +83,48 @@ START_TEST(arming_writes_the_arm_word_and_solicited_never_weakens)
 }
 END_TEST
 
+static uint32_t fired_when_armed(int solicited_only)
+{
+	struct fake_cq *f = &rig.fake.cq[cq[0]->handle - 1];
+	uint32_t before = f->n_fired;
+
+	ck_assert_int_eq(ibv_req_notify_cq(cq[0], solicited_only), 0);
+	return f->n_fired - before;
+}
+
+START_TEST(arming_over_completions_that_no_poll_saw_asks_for_the_event)
+{
+	struct uroce_cqe plain = { .queue = UROCE_CQE_DEAD };
+	struct uroce_cqe solicited = { .queue = UROCE_CQE_DEAD, .solicited = 1 };
+	struct ibv_wc wc;
+
+	ck_assert_uint_eq(fired_when_armed(0), 0);
+	fake_complete(&rig.fake, cq[0]->handle, 1, &plain);
+	ck_assert_uint_eq(fired_when_armed(1), 0);
+	ck_assert_uint_eq(fired_when_armed(0), 1);
+	fake_complete(&rig.fake, cq[0]->handle, 1, &solicited);
+	ck_assert_uint_eq(fired_when_armed(1), 1);
+	ck_assert_int_eq(ibv_poll_cq(cq[0], 1, &wc), 0);
+	ck_assert_uint_eq(fired_when_armed(0), 0);
+}
+END_TEST
+
+START_TEST(arming_between_an_event_and_the_poll_asks_for_none)
+{
+	struct uroce_cqe cqe = { .queue = UROCE_CQE_DEAD };
+	struct ibv_wc wc;
+
+	fake_complete(&rig.fake, cq[0]->handle, 0, &cqe);
+	fake_notify(&rig.fake, cq[0]->handle);
+	ck_assert_ptr_eq(next_cq(), cq[0]);
+	ck_assert_uint_eq(fired_when_armed(0), 0);
+	ck_assert_int_eq(ibv_poll_cq(cq[0], 1, &wc), 0);
+	fake_complete(&rig.fake, cq[0]->handle, 0, &cqe);
+	ck_assert_uint_eq(fired_when_armed(0), 1);
+	ibv_ack_cq_events(cq[0], 1);
+}
+END_TEST
+
 START_TEST(unread_events_of_a_destroyed_cq_vanish_and_others_stay)
 {
 	for (int i = 0; i < 3; i++) {
@@ -230,6 +272,8 @@ Suite *suite_make(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, an_event_names_its_cq);
 	tcase_add_test(tc, arming_writes_the_arm_word_and_solicited_never_weakens);
+	tcase_add_test(tc, arming_over_completions_that_no_poll_saw_asks_for_the_event);
+	tcase_add_test(tc, arming_between_an_event_and_the_poll_asks_for_none);
 	tcase_add_test(tc, unread_events_of_a_destroyed_cq_vanish_and_others_stay);
 	tcase_add_test(tc, a_stale_event_alone_does_not_make_the_channel_readable);
 	tcase_add_test(tc, destroy_waits_for_the_acknowledgement_of_what_was_read);

@@ -106,6 +106,40 @@ START_TEST(armed_for_solicited_only_solicited_and_errors_fire)
 }
 END_TEST
 
+START_TEST(an_armed_cq_fires_when_asked_to_and_once)
+{
+	struct cmd fire = { .op = ENGINE_CQ_FIRE, .key = r.cq->cqn };
+	struct cmd_reply reply;
+
+	ck_assert_int_eq(engine_command(r.dev.engine, r.now, &fire, &reply), 0);
+	ck_assert_uint_eq(r.cq->n_notified, 0);
+	for (uint32_t arm = UROCE_ARM_ANY; arm <= UROCE_ARM_SOLICITED; arm++) {
+		uroce_cq_arm(r.cq->page, arm);
+		for (int i = 0; i < 2; i++)
+			ck_assert_int_eq(engine_command(r.dev.engine, r.now, &fire, &reply), 0);
+		ck_assert_uint_eq(r.cq->n_notified, arm);
+	}
+	fire.key ^= 0x10000;
+	ck_assert_int_eq(engine_command(r.dev.engine, r.now, &fire, &reply), -ENOENT);
+}
+END_TEST
+
+START_TEST(a_completion_says_whether_it_is_solicited)
+{
+	struct uroce_cqe c;
+
+	for (uint32_t psn = 0; psn < 2; psn++) {
+		receive(psn == 1, psn);
+		ck_assert_int_eq(fake_poll(r.cq, &c, 1), 1);
+		ck_assert_uint_eq(c.solicited, psn);
+	}
+	raw_post(&r, UROCE_WR_WRITE, 0, 8, 0);
+	ck_assert_int_eq(fake_qp_to(r.qp, UROCE_QPS_ERR), 0);
+	ck_assert_int_eq(fake_poll(r.cq, &c, 1), 1);
+	ck_assert_uint_eq(c.solicited, 1);
+}
+END_TEST
+
 START_TEST(a_cq_in_use_stays)
 {
 	struct cmd del = { .op = ENGINE_CQ_DEL, .key = r.cq->cqn };
@@ -158,6 +192,8 @@ Suite *suite_make(void)
 	tcase_add_test(c, an_impossible_consumer_index_is_an_overflow_too);
 	tcase_add_test(c, an_armed_cq_fires_once);
 	tcase_add_test(c, armed_for_solicited_only_solicited_and_errors_fire);
+	tcase_add_test(c, an_armed_cq_fires_when_asked_to_and_once);
+	tcase_add_test(c, a_completion_says_whether_it_is_solicited);
 	tcase_add_test(c, a_cq_in_use_stays);
 	tcase_add_test(c, a_taken_number_or_an_odd_depth_is_refused);
 	tcase_add_test(c, a_completion_says_which_queue_slot_and_time);
