@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fabric/wire/line.h"
+
 const char *gid_format(const uint8_t gid[GID_LEN], char buf[GID_TEXT_LEN])
 {
 	static const char digit[] = "0123456789abcdef";
@@ -17,17 +19,6 @@ const char *gid_format(const uint8_t gid[GID_LEN], char buf[GID_TEXT_LEN])
 	}
 	*p = '\0';
 	return buf;
-}
-
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 /* Four decimal numbers below 256, no leading zeros, up to the end of the text. */
@@ -63,10 +54,10 @@ static bool parse_group(struct v6 *a, const char **s)
 	unsigned v = 0, digits = 0;
 	const char *p = *s;
 
-	for (; hex(*p) >= 0; p++) {
+	for (; hex_digit(*p) >= 0; p++) {
 		if (++digits > 4)
 			return false;
-		v = v << 4 | (unsigned)hex(*p);
+		v = v << 4 | (unsigned)hex_digit(*p);
 	}
 	if (*p == '.') {
 		if (a->n > 12 || !parse_ipv4(*s, a->b + a->n))

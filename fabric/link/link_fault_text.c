@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "fabric/wire/line.h"
 #include "fabric/wire/opcode.h"
 
 #define CNP_OPCODE 0x81
@@ -94,17 +94,6 @@ static bool parse_scaled(const char *s, const struct unit *unit, uint64_t *out)
 	return false;
 }
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 99;
-}
-
 /* Decimal or 0x..., up to max. */
 static bool parse_integer(const char *s, uint64_t max, uint64_t *out)
 {
@@ -116,9 +105,9 @@ static bool parse_integer(const char *s, uint64_t max, uint64_t *out)
 	if (!*s)
 		return false;
 	for (; *s; s++) {
-		int d = digit(*s);
+		int d = hex_digit(*s);
 
-		if (d >= base || __builtin_mul_overflow(v, (uint64_t)base, &v) ||
+		if (d < 0 || d >= base || __builtin_mul_overflow(v, (uint64_t)base, &v) ||
 		    __builtin_add_overflow(v, (uint64_t)d, &v))
 			return false;
 	}
@@ -275,8 +264,8 @@ static int parse_word(struct fault_conf *c, char *word, bool in_once, char *err,
 		return -EINVAL;
 	}
 	*value++ = '\0';
-	takes = in_once ? set_once_value(&c->once[c->n_once - 1], word, value, &ok) :
-			  set_value(c, word, value, &ok);
+	takes = in_once ? set_once_value(&c->once[c->n_once - 1], word, value, &ok)
+			: set_value(c, word, value, &ok);
 	if (!takes) {
 		snprintf(err, err_size, "there is no fault \"%s\"%s", word,
 			 in_once ? " behind --once" : "");
@@ -329,24 +318,6 @@ int fault_parse(struct fault_conf *c, const char *text, char *err, unsigned err_
 	return 0;
 }
 
-struct line {
-	char *buf;
-	unsigned size, len;
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct line *l, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	if (l->len >= l->size)
-		return;
-	va_start(ap, fmt);
-	n = vsnprintf(l->buf + l->len, l->size - l->len, fmt, ap);
-	va_end(ap);
-	l->len += n > 0 ? (unsigned)n : 0;
-}
-
 /* v billionths without trailing zeros. */
 static void put_decimal(struct line *l, uint64_t v)
 {
@@ -355,7 +326,7 @@ static void put_decimal(struct line *l, uint64_t v)
 
 	while (n > 0 && (frac[n - 1] == '0' || frac[n - 1] == '.'))
 		frac[--n] = '\0';
-	put(l, "%" PRIu64 "%s", v / BILLION, frac);
+	line_put(l, "%" PRIu64 "%s", v / BILLION, frac);
 }
 
 /* In the largest unit that divides v. */
@@ -363,21 +334,21 @@ static void put_scaled(struct line *l, const char *name, uint64_t v, const struc
 {
 	while (v % unit->scale || (v && v / unit->scale == 0))
 		unit++;
-	put(l, " %s=%" PRIu64 "%s", name, v / unit->scale, unit->name);
+	line_put(l, " %s=%" PRIu64 "%s", name, v / unit->scale, unit->name);
 }
 
 static void put_once(struct line *l, const struct fault_once *r)
 {
-	put(l, " --once");
+	line_put(l, " --once");
 	if (r->opcode[0])
-		put(l, " opcode=%s", r->opcode);
+		line_put(l, " opcode=%s", r->opcode);
 	if (r->qpn != FAULT_ANY)
-		put(l, " qpn=%" PRIu64, r->qpn);
+		line_put(l, " qpn=%" PRIu64, r->qpn);
 	if (r->psn != FAULT_ANY)
-		put(l, " psn=%" PRIu64, r->psn);
+		line_put(l, " psn=%" PRIu64, r->psn);
 	if (r->dir != FAULT_BOTH)
-		put(l, " dir=%s", dir_name[r->dir]);
-	put(l, " nth=%" PRIu32 " action=%s", r->nth, fault_action_name[r->action]);
+		line_put(l, " dir=%s", dir_name[r->dir]);
+	line_put(l, " nth=%" PRIu32 " action=%s", r->nth, fault_action_name[r->action]);
 	if (r->delay_ns)
 		put_scaled(l, "delay", r->delay_ns, time_units);
 }
@@ -390,9 +361,9 @@ const char *fault_describe(const struct fault_conf *c, char *buf, unsigned size)
 		buf[0] = '\0';
 	for (unsigned a = 0; a < FAULT_DELAY; a++) {
 		if (c->chance[a]) {
-			put(&l, " %s=", fault_action_name[a]);
+			line_put(&l, " %s=", fault_action_name[a]);
 			put_decimal(&l, (uint64_t)c->chance[a] * 100);
-			put(&l, "%%");
+			line_put(&l, "%%");
 		}
 	}
 	if (c->delay_ns)
@@ -404,11 +375,11 @@ const char *fault_describe(const struct fault_conf *c, char *buf, unsigned size)
 	if (c->rate_bps)
 		put_scaled(&l, "rate", c->rate_bps, rate_units);
 	if (c->is_partition)
-		put(&l, " partition=on");
+		line_put(&l, " partition=on");
 	if (c->dir != FAULT_BOTH)
-		put(&l, " dir=%s", dir_name[c->dir]);
+		line_put(&l, " dir=%s", dir_name[c->dir]);
 	if (c->seed)
-		put(&l, " seed=%" PRIu64, c->seed);
+		line_put(&l, " seed=%" PRIu64, c->seed);
 	for (unsigned i = 0; i < c->n_once; i++)
 		put_once(&l, &c->once[i]);
 	if (size && buf[0] == ' ')

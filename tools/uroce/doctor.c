@@ -4,10 +4,10 @@
 #include "tools/uroce/cmd.h"
 
 #include "tools/uroce/client.h"
+#include "tools/uroce/report.h"
 #include "tools/uroce/rundir.h"
 #include "tools/uroce/say.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -16,11 +16,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct doctor_args {
-	const char *run_dir;
-	bool as_json;
-};
 
 void check_ok(struct check_result *r, const char *fmt, ...)
 {
@@ -181,31 +176,9 @@ const struct check check_table[] = {
 };
 const unsigned check_n = sizeof(check_table) / sizeof(*check_table);
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct doctor_args *a = state->input;
-
-	switch (key) {
-	case 'j':
-		a->as_json = true;
-		return 0;
-	case 'r':
-		a->run_dir = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "no argument is expected: %s", arg);
-		return EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 static const struct argp doctor_argp = {
-	.options = (const struct argp_option[]) { { "json", 'j', NULL, 0, "Print JSON", 0 },
-						  { "run-dir", 'r', "DIR", 0,
-						    "The daemon's run directory", 0 },
-						  { 0 } },
-	.parser = parse,
+	.options = report_options,
+	.parser = report_parse,
 	.doc = "Checks everything that can keep a device from showing up, and says what to do.\v"
 	       "Changes nothing. Exits with 1 if a check failed; a warning is no failure.",
 };
@@ -225,7 +198,7 @@ static void print(const struct check *check, const struct check_result *r)
 
 int uroce_doctor(int argc, char **argv)
 {
-	struct doctor_args args = { 0 };
+	struct report_args args = { 0 };
 	static struct check_world world;
 	enum check_level worst = CHECK_OK;
 	char run_dir[PATH_MAX];

@@ -3,10 +3,10 @@
 #include "tools/uroce/cmd.h"
 
 #include "tools/uroce/client.h"
+#include "tools/uroce/report.h"
 #include "tools/uroce/rundir.h"
 #include "tools/uroce/say.h"
 
-#include <argp.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,36 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct status_args {
-	const char *run_dir;
-	bool as_json;
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct status_args *a = state->input;
-
-	switch (key) {
-	case 'j':
-		a->as_json = true;
-		return 0;
-	case 'r':
-		a->run_dir = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "no argument is expected: %s", arg);
-		return EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 static const struct argp status_argp = {
-	.options = (const struct argp_option[]) { { "json", 'j', NULL, 0, "Print JSON", 0 },
-						  { "run-dir", 'r', "DIR", 0,
-						    "The daemon's run directory", 0 },
-						  { 0 } },
-	.parser = parse,
+	.options = report_options,
+	.parser = report_parse,
 	.doc = "Shows the daemon, its devices, their clients and queue pairs.",
 };
 
@@ -161,7 +134,7 @@ static int show(const char *json, bool as_json)
 
 int uroce_status(int argc, char **argv)
 {
-	struct status_args args = { 0 };
+	struct report_args args = { 0 };
 	char run_dir[PATH_MAX], *json = NULL;
 	struct client c;
 	int err, code = UROCE_EXIT_FAIL;
