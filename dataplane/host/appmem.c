@@ -33,15 +33,24 @@ struct cursor {
 	uint64_t off;
 };
 
+/* Pieces that follow each other become one: each costs the kernel a look-up of its pages. */
 static unsigned app_iov(struct iovec *iov, const struct mem_vec *v, unsigned n, struct cursor c)
 {
+	uint64_t end = 0;
 	unsigned k = 0;
 
 	for (; c.i < n && k < IOV_MAX; c.i++, c.off = 0) {
-		if (v[c.i].len == c.off)
+		uint64_t at = v[c.i].addr + c.off, len = v[c.i].len - c.off;
+
+		if (!len)
 			continue;
-		iov[k].iov_base = (void *)(uintptr_t)(v[c.i].addr + c.off);
-		iov[k++].iov_len = v[c.i].len - c.off;
+		if (k && at == end) {
+			iov[k - 1].iov_len += len;
+		} else {
+			iov[k].iov_base = (void *)(uintptr_t)at;
+			iov[k++].iov_len = len;
+		}
+		end = at + len;
 	}
 	return k;
 }

@@ -167,7 +167,7 @@ static void comp_read(struct engine *e, struct qp *qp, const struct packet *pk)
 		requester_fail(e, qp, UROCE_WC_BAD_RESP_ERR, UROCE_VERR_BAD_RESPONSE);
 		return;
 	}
-	if (!place_add(e, qp, PLACE_READ, off, pk))
+	if (!place_add(e, qp, PLACE_READ, off, pk, NULL))
 		return;
 	if (r->rd_psns)
 		r->rd_psns--;
@@ -195,7 +195,7 @@ static void comp_atomic(struct engine *e, struct qp *qp, const struct packet *pk
 		.seg = { { (uint8_t *)&value, sizeof(value) } },
 	};
 
-	if (!place_add(e, qp, PLACE_READ, 0, &data) || (!place_flush(e) && !qp_can_send(qp)))
+	if (!place_add(e, qp, PLACE_READ, 0, &data, NULL) || (!place_flush(e) && !qp_can_send(qp)))
 		return;
 	completer_finish(e, qp);
 	requester_pass_local(e, qp);

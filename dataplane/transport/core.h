@@ -155,6 +155,7 @@ enum resp_verdict resp_execute(struct engine *e, struct qp *qp, const struct pac
 /* resp_queue.c: answers waiting to be sent. */
 void resp_queue_ack(struct engine *e, struct qp *qp);
 void resp_queue_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t psn);
+void resp_queue_retract(struct qp *qp, psn_t psn);
 bool resp_queue_full(const struct qp *qp);
 void resp_queue_append(struct engine *e, struct qp *qp, const struct resp_item *item);
 enum resp_verdict resp_replay(struct engine *e, struct qp *qp, const struct packet *pk);

@@ -115,7 +115,6 @@ void qp_reset(struct engine *e, struct qp *qp)
 {
 	struct uroce_qp_cap cap = qp->attr.cap;
 
-	place_drop(e, qp);
 	sched_remove(e, qp);
 	timer_remove(&e->timers, &qp->timer);
 	memset(&qp->req, 0, sizeof(qp->req));
@@ -187,7 +186,7 @@ void qp_to_error(struct engine *e, struct qp *qp)
 {
 	bool was_error = qp->state == UROCE_QPS_ERR;
 
-	place_drop(e, qp);
+	place_flush(e); /* what came before the error is good, and its receives complete first */
 	timer_remove(&e->timers, &qp->timer);
 	resp_queue_keep_nak(qp);
 	qp_set_state(e, qp, UROCE_QPS_ERR);

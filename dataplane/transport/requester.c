@@ -317,17 +317,16 @@ static void req_emit_data(struct engine *e, struct qp *qp, const struct send_rec
 	struct qp_req *r = &qp->req;
 	enum pkt_pos pos = pkt_pos(rec, r->cur_pkt);
 	bool is_last = pos == PKT_LAST || pos == PKT_ONLY;
-	struct packet pk = {
-		.opcode = qp_service(qp) | req_opcode(rec->op, pos),
-		.xrc_srqn = rec->xrc_srqn,
-		.payload_len = pkt_len(qp, rec, r->cur_pkt),
-		.va = rec->va,
-		.rkey = rec->rkey,
-		.dma_len = rec->len,
-		.imm = rec->imm,
-		.inv_rkey = rec->imm,
-	};
+	struct packet pk;
 
+	packet_clear(&pk);
+	pk.opcode = qp_service(qp) | req_opcode(rec->op, pos);
+	pk.xrc_srqn = rec->xrc_srqn;
+	pk.payload_len = pkt_len(qp, rec, r->cur_pkt);
+	pk.va = rec->va;
+	pk.rkey = rec->rkey;
+	pk.dma_len = rec->len;
+	pk.imm = pk.inv_rkey = rec->imm;
 	pk.solicited = is_last && (rec->flags & UROCE_WQE_SOLICITED) && rec->op != UROCE_WR_WRITE;
 	pk.ack_req = is_last || ++r->since_ackreq >= ackreq_every(r);
 	if (pk.ack_req)

@@ -32,14 +32,14 @@ static void queue_pop(struct qp *qp)
 static unsigned emit_single(struct engine *e, struct qp *qp, const struct resp_item *it,
 			    struct frame *f)
 {
-	struct packet pk = {
-		.opcode = qp_service(qp) | (it->kind == RESP_ATOMIC ? it->opcode : BTH_ACKNOWLEDGE),
-		.psn = it->psn.v,
-		.syndrome = it->syndrome,
-		.msn = it->msn,
-		.atomic_orig = it->va,
-	};
+	struct packet pk;
 
+	packet_clear(&pk);
+	pk.opcode = qp_service(qp) | (it->kind == RESP_ATOMIC ? it->opcode : BTH_ACKNOWLEDGE);
+	pk.psn = it->psn.v;
+	pk.syndrome = it->syndrome;
+	pk.msn = it->msn;
+	pk.atomic_orig = it->va;
 	queue_pop(qp);
 	emit_build(e, qp, &pk, f);
 	return 1;
@@ -73,14 +73,14 @@ static bool read_gather(struct engine *e, struct qp *qp, const struct resp_item 
 
 static void emit_read_packet(struct engine *e, struct qp *qp, struct resp_item *it, struct frame *f)
 {
-	struct packet pk = {
-		.opcode = qp_service(qp) | read_op(it),
-		.psn = it->psn.v,
-		.syndrome = it->syndrome,
-		.msn = it->msn,
-		.payload_len = it->len < qp->mtu ? it->len : qp->mtu,
-	};
+	struct packet pk;
 
+	packet_clear(&pk);
+	pk.opcode = qp_service(qp) | read_op(it);
+	pk.psn = it->psn.v;
+	pk.syndrome = it->syndrome;
+	pk.msn = it->msn;
+	pk.payload_len = it->len < qp->mtu ? it->len : qp->mtu;
 	emit_build(e, qp, &pk, f);
 	it->is_started = true;
 	it->psn = psn_add(it->psn, 1);

@@ -21,7 +21,7 @@ static void exec_complete_recv(struct engine *e, struct qp *qp, const struct pac
 	};
 
 	qp->resp.has_rqe = false;
-	qp_complete_recv(e, qp, &cqe, pk->solicited);
+	place_then_complete(e, qp, &cqe, pk->solicited);
 }
 
 static void exec_fail_recv(struct engine *e, struct qp *qp, uint8_t status, uint32_t verr)
@@ -76,16 +76,20 @@ static enum resp_verdict exec_send(struct engine *e, struct qp *qp, const struct
 		exec_fail_recv(e, qp, UROCE_WC_LOC_LEN_ERR, UROCE_VERR_RECV_LEN);
 		return RESP_RECV_SHORT;
 	}
-	if (!place_add(e, qp, PLACE_RECV, s->msg_len, pk))
+	if (!place_add(e, qp, PLACE_RECV, s->msg_len, pk, NULL))
 		return RESP_HANDLED;
 	s->msg_len += pk->payload_len;
 	if (!(flags & OPC_LAST))
 		return RESP_OK;
-	if (!place_flush(e) && !qp_can_receive(qp))
+	if (!place_close(e, qp) && !qp_can_receive(qp))
 		return RESP_HANDLED;
-	if ((flags & OPC_IETH) && !mw_invalidate(e, qp, pk->inv_rkey)) {
-		exec_fail_recv(e, qp, UROCE_WC_LOC_ACCESS_ERR, UROCE_VERR_RKEY);
-		return RESP_RECV_BROKEN;
+	if (flags & OPC_IETH) {
+		if (!place_flush(e) && !qp_can_receive(qp))
+			return RESP_HANDLED;
+		if (!mw_invalidate(e, qp, pk->inv_rkey)) {
+			exec_fail_recv(e, qp, UROCE_WC_LOC_ACCESS_ERR, UROCE_VERR_RKEY);
+			return RESP_RECV_BROKEN;
+		}
 	}
 	s->msn = (s->msn + 1) & PSN_MASK;
 	exec_complete_recv(e, qp, pk, UROCE_WC_RECV, s->msg_len);
@@ -93,19 +97,17 @@ static enum resp_verdict exec_send(struct engine *e, struct qp *qp, const struct
 }
 
 /* The RETH of a first or only packet. A zero-length WRITE checks no key (IBA vol. 1, C9-88). */
-static enum resp_verdict exec_write_begin(struct engine *e, struct qp *qp, const struct packet *pk)
+static enum resp_verdict exec_write_begin(struct engine *e, struct qp *qp, const struct packet *pk,
+					  struct mem_vec *dst)
 {
 	struct qp_resp *s = &qp->resp;
-	struct mem_vec vec;
 
 	if (pk->dma_len > UROCE_MAX_MSG)
 		return RESP_BAD_REQUEST;
 	if (pk->dma_len && mr_remote_access(&e->mr, qp, qp->pd, pk->rkey, UROCE_ACCESS_REMOTE_WRITE,
-					    pk->va, pk->dma_len, &vec) != MR_OK)
+					    pk->va, pk->dma_len, dst) != MR_OK)
 		return RESP_BAD_ACCESS;
 	engine_count(e, CNT_RX_WRITE_REQUESTS, 1);
-	if (!place_flush(e) && !qp_can_receive(qp))
-		return RESP_HANDLED;
 	s->msg = MSG_WRITE;
 	s->va = pk->va;
 	s->rkey = pk->rkey;
@@ -119,22 +121,22 @@ static enum resp_verdict exec_write(struct engine *e, struct qp *qp, const struc
 	uint16_t flags = opcode_get(pk->opcode)->flags;
 	struct qp_resp *s = &qp->resp;
 	enum resp_verdict v = flags & OPC_IMM ? exec_need_rqe(e, qp) : RESP_OK;
+	struct mem_vec dst;
 
 	if (v == RESP_OK && (flags & OPC_FIRST))
-		v = exec_write_begin(e, qp, pk);
+		v = exec_write_begin(e, qp, pk, &dst);
 	if (v != RESP_OK)
 		return v;
 	if ((uint64_t)s->msg_len + pk->payload_len > s->dma_len)
 		return RESP_BAD_REQUEST;
 	if ((flags & OPC_LAST) && s->msg_len + pk->payload_len != s->dma_len)
 		return RESP_BAD_REQUEST;
-	if (!place_add(e, qp, PLACE_WRITE, s->msg_len, pk))
+	if (!place_add(e, qp, PLACE_WRITE, s->msg_len, pk, flags & OPC_FIRST ? &dst : NULL))
 		return RESP_HANDLED;
 	s->msg_len += pk->payload_len;
 	if (!(flags & OPC_LAST))
 		return RESP_OK;
-	if (!place_flush(e) && !qp_can_receive(qp))
-		return RESP_HANDLED;
+	place_close(e, qp);
 	s->msn = (s->msn + 1) & PSN_MASK;
 	if (flags & OPC_IMM)
 		exec_complete_recv(e, qp, pk, UROCE_WC_RECV_IMM, s->dma_len);

@@ -81,6 +81,20 @@ void resp_queue_nak(struct engine *e, struct qp *qp, uint8_t syndrome, psn_t psn
 		resp_queue_append(e, qp, &nak);
 }
 
+/* The request at psn failed after all: what has not been sent of the answers from there on. */
+void resp_queue_retract(struct qp *qp, psn_t psn)
+{
+	struct qp_resp *s = &qp->resp;
+
+	while (s->n_queue) {
+		const struct resp_item *tail = &s->queue[s->n_queue - 1];
+
+		if (tail->is_replay || psn_diff(psn_add(tail->psn, tail->left - 1), psn) < 0)
+			break;
+		s->n_queue--;
+	}
+}
+
 /*
  * The QP is in error. If it refused a request, that NAK is still sent, and before it the answers to
  * the requests before: a requester that misses one of those would ask again, and find nobody.

@@ -185,9 +185,8 @@ static void resp_done(struct engine *e, struct qp *qp, const struct packet *pk)
 		s->msg = MSG_NONE;
 	if (!pk->ack_req || !(flags & OPC_PAYLOAD) || (pk->opcode & 0x1f) == BTH_ATOMIC_WRITE)
 		return;
-	/* An ACK says that the data is in place, also in mid-message. */
-	if (place_flush(e) || qp_can_receive(qp))
-		resp_queue_ack(e, qp);
+	/* It says that the data is in place, and leaves when engine_rx has seen to that. */
+	resp_queue_ack(e, qp);
 }
 
 void resp_comm_est(struct engine *e, struct qp *qp)

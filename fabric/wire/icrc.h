@@ -17,6 +17,12 @@ static inline void icrc_put(uint8_t *at, uint32_t icrc)
 		at[i] = (uint8_t)(icrc >> (8 * i));
 }
 
+static inline uint32_t icrc_get(const uint8_t *at)
+{
+	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+	       (uint32_t)at[3] << 24;
+}
+
 /*
  * The ICRC of a frame in either form whose IP header starts l3_off bytes into head. covered: bytes
  * from the IP header to the end of pad, the ICRC not included.

@@ -67,7 +67,7 @@
 
 #define BTH_CNP_OPCODE (BTH_CNP | 0x01)
 
-static const struct opcode_desc table[256] = {
+const struct opcode_desc opcode_table[256] = {
 	SEND_WRITE_ROWS(BTH_RC, "RC", 0u),
 	RELIABLE_ROWS(BTH_RC, "RC", 0u),
 	SEND_WRITE_ROWS(BTH_UC, "UC", 0u),
@@ -105,11 +105,6 @@ static const char *const op_name[32] = {
 	[BTH_SEND_ONLY_INV] = "send-only-inv",
 	[BTH_ATOMIC_WRITE] = "atomic-write",
 };
-
-const struct opcode_desc *opcode_get(uint8_t opcode)
-{
-	return &table[opcode];
-}
 
 int opcode_op_by_name(const char *name)
 {

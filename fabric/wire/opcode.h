@@ -65,8 +65,13 @@ struct opcode_desc {
 	uint8_t ext_len;    /* bytes of extension headers after the BTH */
 };
 
+extern const struct opcode_desc opcode_table[256];
+
 /* Never NULL; an unknown opcode has a NULL name. */
-const struct opcode_desc *opcode_get(uint8_t opcode);
+static inline const struct opcode_desc *opcode_get(uint8_t opcode)
+{
+	return &opcode_table[opcode];
+}
 
 /*
  * For `uroce fault ... opcode=read-response-middle`: the operation of that short name, or -1.

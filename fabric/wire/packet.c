@@ -140,8 +140,7 @@ static enum packet_verdict place_flat(struct packet *pk, const struct frame *f, 
 		pk->seg[0] = (struct frame_seg){ f->head + off, pk->payload_len };
 		pk->n_segs = 1;
 	}
-	pk->icrc = (uint32_t)icrc[0] | (uint32_t)icrc[1] << 8 | (uint32_t)icrc[2] << 16 |
-		   (uint32_t)icrc[3] << 24;
+	pk->icrc = icrc_get(icrc);
 	return PACKET_OK;
 }
 
@@ -152,9 +151,9 @@ static enum packet_verdict place_split(struct packet *pk, const struct frame *f)
 	if (f->trailer_len != pk->pad + ICRC_LEN)
 		return PACKET_BAD_PAD;
 	pk->n_segs = f->n_segs;
-	memcpy(pk->seg, f->seg, f->n_segs * sizeof(f->seg[0]));
-	pk->icrc = (uint32_t)icrc[0] | (uint32_t)icrc[1] << 8 | (uint32_t)icrc[2] << 16 |
-		   (uint32_t)icrc[3] << 24;
+	for (uint32_t i = 0; i < f->n_segs; i++)
+		pk->seg[i] = f->seg[i];
+	pk->icrc = icrc_get(icrc);
 	return PACKET_OK;
 }
 
@@ -173,12 +172,6 @@ static bool icrc_is_right(struct packet *pk, const struct roce_outer *o)
 	return true;
 }
 
-/* It has never been where anything but we could write; a flat one comes from outside. */
-static bool is_trusted(const struct frame *f)
-{
-	return f->is_open && !frame_is_flat(f);
-}
-
 enum packet_verdict packet_parse(struct packet *pk, const struct frame *f, bool check_icrc)
 {
 	const struct opcode_desc *desc;
@@ -186,7 +179,10 @@ enum packet_verdict packet_parse(struct packet *pk, const struct frame *f, bool 
 	struct roce_outer o;
 	uint32_t ext_end;
 
-	memset(pk, 0, sizeof(*pk));
+	packet_clear(pk);
+	pk->n_segs = 0;
+	pk->icrc = 0;
+	pk->frame = f;
 	if (f->n_segs > FRAME_SEGS || f->trailer_len > FRAME_TRAILER)
 		return PACKET_SHORT;
 	v = roce_outer_parse(f, &o, &pk->net, &pk->ip_id);
@@ -204,8 +200,7 @@ enum packet_verdict packet_parse(struct packet *pk, const struct frame *f, bool 
 	v = frame_is_flat(f) ? place_flat(pk, f, o.bth_off + ext_end) : place_split(pk, f);
 	if (v != PACKET_OK)
 		return v;
-	pk->frame = f;
-	if (check_icrc && !is_trusted(f) && !icrc_is_right(pk, &o))
+	if (check_icrc && !frame_is_trusted(f) && !icrc_is_right(pk, &o))
 		return PACKET_BAD_ICRC;
 	read_ext(pk, f->head + o.bth_off + sizeof(struct bth), desc->flags);
 	return PACKET_OK;

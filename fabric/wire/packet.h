@@ -24,38 +24,47 @@ struct net_path {
 };
 #define NET_NO_VLAN 0xffffu
 
-/* One packet, decoded, host byte order except where said. Fields of absent headers are 0. */
+/*
+ * One packet, decoded, host byte order except where said. Fields of absent headers are 0: so all of
+ * the first part is cleared for every packet, and is kept small.
+ */
 struct packet {
 	uint8_t opcode;
-	uint8_t pad;           /* 0..3 */
+	uint8_t pad; /* 0..3 */
 	bool solicited, ack_req, mig_req, fecn, becn;
 	uint8_t tver;
-	uint16_t pkey;
 	uint32_t dest_qpn;
-	uint32_t psn;          /* below 2^24 */
+	uint32_t psn; /* below 2^24 */
 	/* RETH; AtomicETH shares va and rkey */
 	uint64_t va;
+	uint64_t swap_add, compare;
+	uint64_t atomic_orig; /* AtomicAckETH */
 	uint32_t rkey;
 	uint32_t dma_len;
-	uint64_t swap_add, compare;
-	/* AETH, AtomicAckETH */
-	uint8_t syndrome;
-	uint32_t msn;
-	uint64_t atomic_orig;
 	/* DETH */
 	uint32_t qkey, src_qpn;
-	uint32_t imm;          /* as it stands on the wire (big-endian): programs treat it so */
-	uint32_t inv_rkey;     /* IETH */
-	uint32_t xrc_srqn;     /* XRCETH */
-	uint32_t payload_len;  /* without pad */
+	uint32_t imm;      /* as it stands on the wire (big-endian): programs treat it so */
+	uint32_t inv_rkey; /* IETH */
+	uint32_t xrc_srqn; /* XRCETH */
+	/* AETH */
+	uint32_t msn;
+	uint8_t syndrome;
+	uint16_t pkey;
+	uint32_t payload_len; /* without pad */
 	/* filled by packet_parse only */
-	uint32_t icrc;         /* as carried */
+	uint32_t icrc;        /* as carried */
 	uint32_t n_segs;
+	const struct frame *frame;
 	struct frame_seg seg[FRAME_SEGS]; /* the payload_len bytes */
 	struct net_path net;
-	uint16_t ip_id;        /* IPv4 identification as carried, or as the ICRC tells it */
-	const struct frame *frame;
+	uint16_t ip_id;       /* IPv4 identification as carried, or as the ICRC tells it */
 };
+
+/* Clears what packet_build looks at. */
+static inline void packet_clear(struct packet *pk)
+{
+	__builtin_memset(pk, 0, __builtin_offsetof(struct packet, icrc));
+}
 
 /* Why a frame is no packet for us. Every one is counted under its name. */
 enum packet_verdict {
@@ -80,7 +89,7 @@ enum packet_verdict packet_parse(struct packet *pk, const struct frame *f, bool 
 
 /*
  * A path as header bytes, made once per QP or AH: Ethernet, IP and UDP with zero lengths.
- * IPv4: DF set, identification 0, TTL = hop_limit.
+ * IPv4: DF set, identification 0, TTL = hop_limit, and the checksum of just that.
  */
 struct net_template {
 	uint8_t bytes[14 + 4 + 40 + 8];

@@ -41,10 +41,11 @@ static enum packet_verdict check_port(const struct udp_hdr *udp, struct net_path
 	return be16_get(udp->dport) == ROCE_UDP_PORT ? PACKET_OK : PACKET_NOT_ROCE;
 }
 
-static enum packet_verdict parse_ipv4(const uint8_t *p, uint32_t n, struct roce_outer *o,
+static enum packet_verdict parse_ipv4(const struct frame *f, struct roce_outer *o,
 				      struct net_path *net, uint16_t *ip_id)
 {
-	const struct ipv4_hdr *ip = (const struct ipv4_hdr *)p;
+	const struct ipv4_hdr *ip = (const struct ipv4_hdr *)(f->head + o->l3_off);
+	uint32_t n = f->head_len - o->l3_off;
 
 	if (n < sizeof(*ip))
 		return PACKET_SHORT;
@@ -56,12 +57,13 @@ static enum packet_verdict parse_ipv4(const uint8_t *p, uint32_t n, struct roce_
 		return PACKET_SHORT;
 	if (check_port((const struct udp_hdr *)(ip + 1), net) != PACKET_OK)
 		return PACKET_NOT_ROCE;
-	if (ipv4_checksum(ip) != 0)
+	if (!frame_is_trusted(f) && ipv4_checksum(ip) != 0)
 		return PACKET_BAD_IP;
 	o->ip_len = be16_get(ip->total_len);
 	o->bth_off = o->l3_off + (uint32_t)(sizeof(*ip) + sizeof(struct udp_hdr));
 	*ip_id = be16_get(ip->id);
 	net->is_ipv4 = 1;
+	net->flow_label = 0;
 	net->tclass = ip->tos;
 	net->hop_limit = ip->ttl;
 	map_v4(net->sgid, ip->src);
@@ -69,10 +71,11 @@ static enum packet_verdict parse_ipv4(const uint8_t *p, uint32_t n, struct roce_
 	return PACKET_OK;
 }
 
-static enum packet_verdict parse_ipv6(const uint8_t *p, uint32_t n, struct roce_outer *o,
+static enum packet_verdict parse_ipv6(const struct frame *f, struct roce_outer *o,
 				      struct net_path *net)
 {
-	const struct ipv6_hdr *ip = (const struct ipv6_hdr *)p;
+	const struct ipv6_hdr *ip = (const struct ipv6_hdr *)(f->head + o->l3_off);
+	uint32_t n = f->head_len - o->l3_off;
 	uint32_t word;
 
 	if (n < sizeof(*ip))
@@ -88,6 +91,7 @@ static enum packet_verdict parse_ipv6(const uint8_t *p, uint32_t n, struct roce_
 		return PACKET_BAD_IP;
 	o->ip_len = (uint32_t)sizeof(*ip) + be16_get(ip->payload_len);
 	o->bth_off = o->l3_off + (uint32_t)(sizeof(*ip) + sizeof(struct udp_hdr));
+	net->is_ipv4 = 0;
 	net->tclass = (uint8_t)(word >> 20);
 	net->flow_label = word & IPV6_FLOW_MASK;
 	net->hop_limit = ip->hop_limit;
@@ -145,10 +149,10 @@ enum packet_verdict roce_outer_parse(const struct frame *f, struct roce_outer *o
 	case 0:
 		return PACKET_SHORT;
 	case ETH_TYPE_IPV4:
-		v = parse_ipv4(f->head + o->l3_off, f->head_len - o->l3_off, o, net, ip_id);
+		v = parse_ipv4(f, o, net, ip_id);
 		break;
 	case ETH_TYPE_IPV6:
-		v = parse_ipv6(f->head + o->l3_off, f->head_len - o->l3_off, o, net);
+		v = parse_ipv6(f, o, net);
 		break;
 	default:
 		return PACKET_NOT_ROCE;
@@ -189,6 +193,7 @@ static uint8_t *put_ip(uint8_t *p, const struct net_path *path)
 					  .proto = IP_PROTO_UDP };
 		memcpy(ip->src, path->sgid + 12, 4);
 		memcpy(ip->dst, path->dgid + 12, 4);
+		ip->checksum = be16_make(ipv4_checksum(ip));
 		return p + sizeof(*ip);
 	}
 	struct ipv6_hdr *ip = (struct ipv6_hdr *)p;
@@ -228,8 +233,11 @@ void roce_outer_build(uint8_t *h, const struct net_template *t, uint32_t udp_pay
 	if (t->is_ipv4) {
 		struct ipv4_hdr *ip = (struct ipv4_hdr *)(h + t->l3_off);
 
-		ip->total_len = be16_make((uint16_t)(udp_len + sizeof(*ip)));
-		ip->checksum = be16_make(ipv4_checksum(ip));
+		uint32_t total = udp_len + (uint32_t)sizeof(*ip);
+		uint32_t sum = (uint16_t)~be16_get(ip->checksum) + total; /* RFC 1624 */
+
+		ip->total_len = be16_make((uint16_t)total);
+		ip->checksum = be16_make((uint16_t)~((sum & 0xffff) + (sum >> 16)));
 	} else {
 		struct ipv6_hdr *ip = (struct ipv6_hdr *)(h + t->l3_off);
 

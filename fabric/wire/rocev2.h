@@ -34,3 +34,9 @@ static inline bool frame_is_flat(const struct frame *f)
 {
 	return f->n_segs == 0 && f->trailer_len == 0;
 }
+
+/* It has never been where anything but we could write; a flat one comes from outside. */
+static inline bool frame_is_trusted(const struct frame *f)
+{
+	return f->is_open && !frame_is_flat(f);
+}

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/transport/core.h"
 #include "tests/support/pair.h"
 
 #define BURST 32u
@@ -72,6 +73,8 @@ static void bench_make(struct bench *b, const char *op, uint32_t size)
 	bool is_read = !strcmp(op, "read");
 
 	pair_init(&b->pair, &conf);
+	for (unsigned i = 0; i < 2; i++)
+		b->pair.dev[i].engine->ports.trace = NULL; /* as in the daemon */
 	for (unsigned i = 0; i < 2; i++) {
 		struct fake_dev *d = &b->pair.dev[i];
 

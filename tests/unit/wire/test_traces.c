@@ -24,8 +24,13 @@ static bool is_broken_on_purpose(const char *path, unsigned frame)
 /* Templates write identification 0; captures count up. */
 static void set_ip_id(struct net_template *t, uint16_t id)
 {
-	if (t->is_ipv4)
-		((struct ipv4_hdr *)(t->bytes + t->l3_off))->id = be16_make(id);
+	struct ipv4_hdr *ip = (struct ipv4_hdr *)(t->bytes + t->l3_off);
+
+	if (!t->is_ipv4)
+		return;
+	ip->id = be16_make(id);
+	ip->checksum = be16_make(0);
+	ip->checksum = be16_make(ipv4_checksum(ip));
 }
 
 static void rebuild(const struct packet *pk, struct frame *f)
