@@ -103,3 +103,16 @@ unsigned handoff_take(struct handoff *h, unsigned worker, struct frame **f, unsi
 {
 	return h->ring[worker] ? rte_ring_dequeue_burst(h->ring[worker], (void **)f, n, NULL) : 0;
 }
+
+bool handoff_give(struct handoff *h, unsigned to, struct frame *f)
+{
+	if (rte_ring_enqueue(h->ring[to], f) != 0)
+		return false;
+	wake_all(h, 1ull << to);
+	return true;
+}
+
+unsigned handoff_workers(const struct handoff *h)
+{
+	return h->n_workers;
+}

@@ -33,3 +33,8 @@ unsigned handoff_sort(struct handoff *h, unsigned worker, struct frame **f, unsi
 
 /* What others gave to `worker`. */
 unsigned handoff_take(struct handoff *h, unsigned worker, struct frame **f, unsigned n);
+
+/* One frame for that worker, which must be another than the caller's. false: no room. */
+bool handoff_give(struct handoff *h, unsigned to, struct frame *f);
+
+unsigned handoff_workers(const struct handoff *h);

@@ -10,4 +10,6 @@ const char *const link_drop_name[LINK_N_DROPS] = {
 	[LINK_DROP_RING_FULL] = "ring-full",
 	[LINK_DROP_NO_ROUTE] = "no-route",
 	[LINK_DROP_SEND_FAILED] = "send-failed",
+	[LINK_DROP_NO_NEIGHBOUR] = "no-neighbour",
+	[LINK_DROP_OVERRUN] = "overrun",
 };

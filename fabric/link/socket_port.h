@@ -60,6 +60,9 @@ void socket_port_sent(struct socket_port *p, unsigned n);
 /* Frames read from the wire: keeps and counts what is for this worker; returns how many. */
 unsigned socket_port_sort(struct socket_port *p, struct frame **f, unsigned n);
 
+/* The same when all of it is for this worker, whatever the QPN says. */
+unsigned socket_port_keep(struct socket_port *p, struct frame *const *f, unsigned n);
+
 /* Frames that other workers read for this one, counted. */
 unsigned socket_port_take(struct socket_port *p, struct frame **f, unsigned n);
 

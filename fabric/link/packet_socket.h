@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packet sockets, their filter, and what keeps the kernel quiet. Private to fabric/link. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric/addr/gid.h"
+
+/* A super-frame's header, as struct virtio_net_hdr; little-endian is the CPU's order here. */
+struct packet_vnet {
+	uint8_t flags;
+	uint8_t gso_type;
+	uint16_t hdr_len;
+	uint16_t gso_size; /* bytes after the UDP header in each but the last packet */
+	uint16_t csum_start, csum_offset;
+};
+
+#define PACKET_VNET_NEEDS_CSUM 1u
+#define PACKET_VNET_GSO_UDP_L4 5u
+
+struct packet_filter {
+	uint16_t vlan;              /* 0: frames without a tag */
+	unsigned worker, n_workers; /* by the QP's number; groups go to all */
+};
+
+/*
+ * A socket that gets RoCE packets of that interface as its filter says. Its descriptor or a
+ * negative errno.
+ */
+int packet_socket_open(unsigned interface, const struct packet_filter *filter);
+
+/* Packets that found the socket's buffer full since this was asked last. */
+uint32_t packet_socket_overruns(int fd);
+
+/*
+ * The kernel answers packets for a UDP port that nobody has with ICMP "port unreachable", and a
+ * peer may believe it. So somebody has it: a socket that discards all it gets. Where the kernel can
+ * pass super-frames on, it also makes the kernel coalesce packets to this port. A descriptor, or a
+ * negative errno; -EADDRINUSE is as good.
+ */
+int packet_guard_open(const uint8_t addr[GID_LEN], unsigned interface);
