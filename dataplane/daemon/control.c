@@ -20,6 +20,7 @@
 #include "dataplane/daemon/dispatch.h"
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/metrics.h"
+#include "dataplane/daemon/neighbours.h"
 #include "dataplane/daemon/objects.h"
 #include "dataplane/daemon/session.h"
 
@@ -292,6 +293,9 @@ static void handle(struct control *c, const struct epoll_event *ev)
 		return;
 	case WATCH_NOTIFY:
 		flush(c, w, ev->events);
+		return;
+	case WATCH_NEIGHBOURS:
+		neighbours_serve(w->object);
 		return;
 	}
 }

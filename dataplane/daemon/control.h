@@ -16,11 +16,12 @@ enum watch_kind {
 	WATCH_TIMER,
 	WATCH_SOCKET,
 	WATCH_PROCESS,
-	WATCH_NOTIFY
+	WATCH_NOTIFY,
+	WATCH_NEIGHBOURS
 };
 struct watch {
 	enum watch_kind kind;
-	void *object; /* struct session, or struct notify */
+	void *object; /* struct session, struct notify or struct neighbours */
 };
 
 /* Listens in the run directory. SIGTERM and SIGINT must be blocked. 0 or a negative errno, logged.

@@ -8,6 +8,7 @@
 
 #include "dataplane/abi/abi.h"
 #include "dataplane/abi/ctrl.h"
+#include "dataplane/daemon/control.h"
 #include "dataplane/daemon/device_net.h"
 #include "dataplane/daemon/handles.h"
 #include "dataplane/engine.h"
@@ -17,18 +18,19 @@
 
 struct daemon;
 struct link_port;
+struct neighbours;
 
-#define DEVICE_MAX_QP 65536u
-#define DEVICE_MAX_CQ 16384u
-#define DEVICE_MAX_MR 65536u
-#define DEVICE_MAX_PD 65536u
-#define DEVICE_MAX_AH 65536u
+#define DEVICE_MAX_QP  65536u
+#define DEVICE_MAX_CQ  16384u
+#define DEVICE_MAX_MR  65536u
+#define DEVICE_MAX_PD  65536u
+#define DEVICE_MAX_AH  65536u
 #define DEVICE_MAX_SRQ 16384u
 /* Attachments of QPs to groups in one engine; and as programs are told. */
 #define DEVICE_MAX_MCAST        1024u
 #define DEVICE_MAX_MCAST_GROUP  64u
 #define DEVICE_MAX_MCAST_MEMBER (DEVICE_MAX_MCAST / DEVICE_MAX_MCAST_GROUP)
-#define DEVICE_RD_ATOMIC 16u
+#define DEVICE_RD_ATOMIC        16u
 
 struct device {
 	struct daemon *daemon;
@@ -38,6 +40,8 @@ struct device {
 	uint8_t guid[8]; /* network order */
 	struct gid_table gids;
 	struct device_net net;
+	struct neighbours *neighbours; /* NULL: the link knows the way; its links_device owns it */
+	struct watch neighbours_watch;
 	struct ports ports;
 	struct engine_conf conf;
 	struct engine *engine[UROCE_MAX_WORKERS];
@@ -63,6 +67,9 @@ void device_destroy(struct device *dev);
 void device_attr(const struct device *dev, struct uroce_device_attr *attr);
 void device_port_attr(const struct device *dev, struct uroce_port_attr *attr);
 uint32_t device_mtu_enum(uint32_t path_mtu); /* as enum ibv_mtu */
+
+/* Keeps the ways to peers true from now on; when control runs. 0 or a negative errno. */
+int device_watch_neighbours(struct device *dev);
 
 /*
  * How to reach ah from this device. -EINVAL: an address vector no RoCE port can use; -ENETUNREACH:

@@ -88,7 +88,8 @@ static int read_interface(struct device_net *n, const struct config_device *c)
 	return 0;
 }
 
-static int make_udp(struct device_net *n, const struct config_device *c)
+/* Of a link that uses an interface of the kernel. */
+static int make_kernel(struct device_net *n, const struct config_device *c)
 {
 	static const uint8_t none[6];
 	int err = read_interface(n, c);
@@ -100,6 +101,12 @@ static int make_udp(struct device_net *n, const struct config_device *c)
 		return -EADDRNOTAVAIL;
 	}
 	memcpy(n->mac, n->dev.mac, sizeof(n->mac));
+	if (c->link != LINK_UDP && !memcmp(n->mac, none, sizeof(none))) {
+		log_error("device %s: interface %s is no Ethernet: it has no MAC address. A udp "
+			  "link needs none",
+			  c->name, c->interface);
+		return -EOPNOTSUPP;
+	}
 	if (*c->addr || !memcmp(n->mac, none, sizeof(none)))
 		mac_from_address(n->dev.addr[0], n->mac);
 	fill_gids(n);
@@ -118,9 +125,9 @@ int device_net_make(struct device_net *n, const struct config_device *c, unsigne
 		make_switch(n, index);
 		break;
 	case LINK_UDP:
-		err = make_udp(n, c);
-		break;
 	case LINK_PACKET:
+		err = make_kernel(n, c);
+		break;
 	case LINK_DPDK:
 	case N_DEVICE_LINKS:
 		log_error("device %s: this daemon has no %s link", c->name,

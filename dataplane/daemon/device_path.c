@@ -2,10 +2,13 @@
 /* How a device reaches an address. */
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "dataplane/daemon/daemon.h"
 #include "dataplane/daemon/device.h"
+#include "dataplane/daemon/neighbours.h"
 #include "fabric/addr/ah.h"
+#include "fabric/addr/neigh_table.h"
 
 /* The embedded switch knows all its devices, so nobody has to ask for a MAC. */
 static bool find_on_switch(void *ctx, const uint8_t gid[GID_LEN], uint8_t mac[6])
@@ -58,6 +61,47 @@ static int resolve_by_udp(const struct device *dev, const struct ah_attr *attr,
 	return err;
 }
 
+/*
+ * The link writes the destination's MAC when a frame leaves; until it is known there is none. A
+ * link-local GID that tells its MAC is taken by its word, as Linux does: the peer's kernel may not
+ * have that address.
+ */
+static bool leave_to_link(void *ctx, const uint8_t gid[GID_LEN], uint8_t mac[6])
+{
+	(void)ctx;
+	if (!gid_mac(gid, mac))
+		memset(mac, 0, 6);
+	return true;
+}
+
+static int resolve_by_kernel(const struct device *dev, const struct ah_attr *attr,
+			     struct net_path *path)
+{
+	uint8_t mac[6];
+	int err = ah_resolve(path, attr, &dev->gids, leave_to_link, NULL);
+
+	if (err || gid_is_multicast(attr->dgid) || gid_mac(attr->dgid, mac))
+		return err;
+	if (gid_table_find(&dev->gids, attr->dgid) >= 0) {
+		memcpy(path->dmac, dev->mac, sizeof(path->dmac));
+		return 0;
+	}
+	err = neighbours_want(dev->neighbours, attr->dgid);
+	if (err)
+		return -ENETUNREACH;
+	neigh_lookup(neighbours_table(dev->neighbours), attr->dgid, path->dmac);
+	return 0;
+}
+
+int device_watch_neighbours(struct device *dev)
+{
+	if (!dev->neighbours)
+		return 0;
+	dev->neighbours_watch = (struct watch) { WATCH_NEIGHBOURS, dev->neighbours };
+	return control_watch(dev->daemon->control, neighbours_fd(dev->neighbours), EPOLLIN,
+			     &dev->neighbours_watch);
+}
+
 int device_resolve(const struct device *dev, const struct uroce_ah_attr *ah, uint32_t local_qpn,
 		   uint32_t remote_qpn, struct net_path *path)
 {
@@ -79,6 +123,8 @@ int device_resolve(const struct device *dev, const struct uroce_ah_attr *ah, uin
 		err = resolve_by_udp(dev, &attr, path);
 		break;
 	case LINK_PACKET:
+		err = resolve_by_kernel(dev, &attr, path);
+		break;
 	case LINK_DPDK:
 	case N_DEVICE_LINKS:
 		break;

@@ -10,8 +10,10 @@
 #include "dataplane/daemon/daemon.h"
 #include "dataplane/daemon/device.h"
 #include "dataplane/daemon/log.h"
+#include "dataplane/daemon/neighbours.h"
 #include "dataplane/daemon/worker.h"
 #include "fabric/link/link_fault.h"
+#include "fabric/link/link_packet.h"
 #include "fabric/link/link_switch.h"
 #include "fabric/link/link_udp.h"
 
@@ -21,6 +23,8 @@ struct links_device {
 	enum device_link kind;
 	uint8_t mac[6];
 	struct link_udp *udp;
+	struct link_packet *packet;
+	struct neighbours *neighbours;
 	struct link_port *inner[UROCE_MAX_WORKERS]; /* the link's */
 	struct link_port *outer[UROCE_MAX_WORKERS]; /* with faults */
 	struct link_fault *fault;
@@ -71,6 +75,9 @@ static void close_link(struct links *l, struct links_device *dev)
 		link_udp_destroy(dev->udp);
 		break;
 	case LINK_PACKET:
+		link_packet_destroy(dev->packet);
+		neighbours_destroy(dev->neighbours);
+		break;
 	case LINK_DPDK:
 	case N_DEVICE_LINKS:
 		break;
@@ -118,6 +125,37 @@ static int open_udp(struct links *l, struct links_device *dev, const struct devi
 	return link_udp_create(&dev->udp, &conf, dev->inner);
 }
 
+static void wake_all(void *ctx)
+{
+	const struct daemon *d = ctx;
+
+	for (unsigned w = 0; w < d->n_workers; w++)
+		worker_wake(d->worker[w]);
+}
+
+static int open_packet(struct links *l, struct links_device *dev, const struct device_net *net)
+{
+	struct link_packet_conf conf = { .n_workers = l->d->n_workers,
+					 .pool = l->pool,
+					 .pool_size = POOL_FRAMES,
+					 .interface = net->dev.index,
+					 .mtu = (uint16_t)net->ip_mtu,
+					 .addr = net->dev.addr,
+					 .n_addrs = net->dev.n_addrs,
+					 .wake = wake_worker,
+					 .wake_ctx = l->d };
+	int err = neighbours_create(&dev->neighbours, &net->dev, wake_all, l->d);
+
+	if (err)
+		return err;
+	memcpy(conf.mac, net->mac, sizeof(conf.mac));
+	conf.neigh = neighbours_table(dev->neighbours);
+	err = link_packet_create(&dev->packet, &conf, dev->inner);
+	if (err)
+		neighbours_destroy(dev->neighbours);
+	return err;
+}
+
 static int open_link(struct links *l, struct links_device *dev, const struct device_net *net)
 {
 	int err;
@@ -131,11 +169,22 @@ static int open_link(struct links *l, struct links_device *dev, const struct dev
 		err = need_pool(l);
 		return err ? err : open_udp(l, dev, net);
 	case LINK_PACKET:
+		err = need_pool(l);
+		return err ? err : open_packet(l, dev, net);
 	case LINK_DPDK:
 	case N_DEVICE_LINKS:
 		break;
 	}
 	return -EOPNOTSUPP;
+}
+
+static const char *why(const struct device_net *net, int err)
+{
+	if (err == -EADDRINUSE)
+		return "UDP port 4791 is taken on this address";
+	if (err == -EPERM && net->link == LINK_PACKET)
+		return "packet sockets need CAP_NET_RAW; a udp link needs no capability";
+	return strerror(-err);
 }
 
 int links_add_device(struct links *l, unsigned index, const struct device_net *net,
@@ -146,9 +195,7 @@ int links_add_device(struct links *l, unsigned index, const struct device_net *n
 
 	if (err) {
 		log_error("device %s: the %s link does not open: %s", net->name,
-			  device_link_name[net->link],
-			  err == -EADDRINUSE ? "UDP port 4791 is taken on this address"
-					     : strerror(-err));
+			  device_link_name[net->link], why(net, err));
 		return err;
 	}
 	dev->fault = link_fault_create(dev->inner, l->d->n_workers, dev->outer);
@@ -159,6 +206,11 @@ int links_add_device(struct links *l, unsigned index, const struct device_net *n
 	memcpy(ports, dev->outer, l->d->n_workers * sizeof(*ports));
 	l->n_devices++;
 	return 0;
+}
+
+struct neighbours *links_neighbours(const struct links *l, unsigned index)
+{
+	return l->dev[index].neighbours;
 }
 
 void links_count(const struct links *l, unsigned index, struct metrics_port *out)

@@ -14,6 +14,7 @@
 struct daemon;
 struct links;
 struct link_port;
+struct neighbours;
 
 /* 0 or a negative errno. The workers must exist. */
 int links_create(struct links **out, struct daemon *d);
@@ -22,6 +23,9 @@ void links_destroy(struct links *l);
 /* Ports for device `index`, one for each worker. 0 or a negative errno, logged. */
 int links_add_device(struct links *l, unsigned index, const struct device_net *net,
 		     struct link_port **ports);
+
+/* Where the peers of device `index` are; NULL: its link needs nobody to tell. */
+struct neighbours *links_neighbours(const struct links *l, unsigned index);
 
 void links_count(const struct links *l, unsigned index, struct metrics_port *out);
 

@@ -94,6 +94,7 @@ static int make_device(struct daemon *d, unsigned index)
 	if (err)
 		return err;
 	d->n_devices++;
+	d->device[index]->neighbours = links_neighbours(the_links, index);
 	for (unsigned w = 0; !err && w < d->n_workers; w++)
 		err = worker_add_device(d->worker[w], d->device[index]->engine[w], ports[w]);
 	return err;
@@ -176,6 +177,8 @@ static int bring_up(struct daemon *d)
 		err = rundir_write_pid(&d->dir);
 	if (!err)
 		err = control_create(d);
+	for (unsigned i = 0; !err && i < d->n_devices; i++)
+		err = device_watch_neighbours(d->device[i]);
 	if (!err)
 		err = start_workers(d);
 	return err;
