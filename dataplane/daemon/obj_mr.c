@@ -75,9 +75,22 @@ static int give_to_engines(struct session *s, const struct mr *mr, const struct 
 	return err;
 }
 
+/* Shared memory is mapped here too. Not on demand: that may not be there yet, and may change. */
+static struct appmem_view *map(struct session *s, const struct uroce_reg_mr *req)
+{
+	if (req->access & UROCE_ACCESS_ON_DEMAND)
+		return NULL;
+	return appmem_map(s->mem, req->addr, req->length, req->access & UROCE_ACCESS_LOCAL_WRITE);
+}
+
+static uint64_t region_of(const struct session *s, const struct appmem_view *view)
+{
+	return view ? appmem_view_region(view) : appmem_region(s->mem);
+}
+
 /* The request has been checked but for its PD. */
 static int add(struct session *s, const struct uroce_reg_mr *req, uint64_t region,
-	       struct uroce_reg_mr_rep *rep)
+	       struct appmem_view *view, struct uroce_reg_mr_rep *rep)
 {
 	struct mr *mr = calloc(1, sizeof(*mr));
 	uint8_t generation;
@@ -100,6 +113,7 @@ static int add(struct session *s, const struct uroce_reg_mr *req, uint64_t regio
 	if (err)
 		goto give_key;
 	mr->is_null = region == APPMEM_NULL_REGION;
+	mr->view = view;
 	mr->reg = *req;
 	mr->pd->refs++;
 	s->dev->n_mr++;
@@ -119,8 +133,15 @@ int request_reg_mr(struct session *s, const void *body, struct reply *r)
 	const struct uroce_reg_mr *req = body;
 	struct uroce_reg_mr_rep *rep = reply_body(r, sizeof(*rep));
 	int err = check_request(s, req);
+	struct appmem_view *view;
 
-	return err ? err : add(s, req, appmem_region(s->mem), rep);
+	if (err)
+		return err;
+	view = map(s, req);
+	err = add(s, req, region_of(s, view), view, rep);
+	if (err)
+		appmem_unmap(view);
+	return err;
 }
 
 int request_alloc_null_mr(struct session *s, const void *body, struct reply *r)
@@ -130,7 +151,7 @@ int request_alloc_null_mr(struct session *s, const void *body, struct reply *r)
 	struct uroce_reg_mr req = { .pd = h->handle,
 				    .access = UROCE_ACCESS_LOCAL_WRITE,
 				    .length = UINT64_MAX };
-	int err = add(s, &req, APPMEM_NULL_REGION, rep);
+	int err = add(s, &req, APPMEM_NULL_REGION, NULL, rep);
 
 	rep->rkey = 0;
 	return err;
@@ -163,6 +184,7 @@ int request_rereg_mr(struct session *s, const void *body, struct reply *r)
 	const struct uroce_rereg_mr *req = body;
 	struct uroce_reg_mr_rep *rep = reply_body(r, sizeof(*rep));
 	struct mr *mr = handles_get(&s->mrs, req->handle);
+	struct appmem_view *view;
 	struct uroce_reg_mr reg;
 	struct cmd turn[2];
 	struct pd *pd;
@@ -173,11 +195,16 @@ int request_rereg_mr(struct session *s, const void *body, struct reply *r)
 	err = merge(s, mr, req, &reg, &pd);
 	if (err)
 		return err;
+	view = map(s, &reg);
 	turn[0] = del_command(mr);
-	turn[1] = add_command(mr, pd, &reg, appmem_region(s->mem));
+	turn[1] = add_command(mr, pd, &reg, region_of(s, view));
 	err = device_turn_all(s->dev, turn, 2);
-	if (err)
+	if (err) {
+		appmem_unmap(view);
 		return err;
+	}
+	appmem_unmap(mr->view);
+	mr->view = view;
 	mr->reg = reg;
 	mr->pd->refs--;
 	pd->refs++;
@@ -192,6 +219,7 @@ void mr_free(struct session *s, struct mr *mr)
 	numbers_give(&s->dev->keys, mr->key >> 8);
 	mr->pd->refs--;
 	s->dev->n_mr--;
+	appmem_unmap(mr->view);
 	free(mr);
 }
 

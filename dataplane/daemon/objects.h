@@ -14,6 +14,7 @@ struct mr {
 	uint32_t key;
 	bool is_null;            /* shows no memory */
 	struct uroce_reg_mr reg; /* as registered last */
+	struct appmem_view *view; /* of shared memory; NULL: through the kernel */
 };
 
 struct mw {

@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "dataplane/host/appmem_map.h"
 #include "dataplane/host/appmem_proc.h"
 
 enum { DIR_READ, DIR_WRITE };
@@ -154,6 +156,46 @@ static void zero_buf(const struct buf_vec *v, unsigned n, struct cursor c, uint6
 	}
 }
 
+/* One piece of a view, to or from the buffers at *cb, which moves on. */
+static void copy_piece(int dir, uint8_t *mem, uint64_t left, const struct buf_vec *buf,
+		       struct cursor *cb)
+{
+	while (left) {
+		uint64_t n = buf[cb->i].len - cb->off;
+		uint8_t *here = buf[cb->i].base + cb->off;
+
+		n = n < left ? n : left;
+		if (dir == DIR_READ)
+			memcpy(here, mem, n);
+		else
+			memcpy(mem, here, n);
+		buf_advance(cb, buf, n);
+		mem += n;
+		left -= n;
+	}
+}
+
+/* Pieces of views, however many: no system call. */
+static int move_views(int dir, const struct mem_vec *app, unsigned n_app,
+		      const struct buf_vec *buf, struct cursor *cb)
+{
+	int err = 0;
+
+	if (appmem_guard_enter())
+		return -EFAULT;
+	for (unsigned i = 0; !err && i < n_app; i++) {
+		uint8_t *mem = appmem_view_at(appmem_view_of(app[i].region), app[i].addr,
+					      app[i].len, dir == DIR_WRITE);
+
+		if (mem)
+			copy_piece(dir, mem, app[i].len, buf, cb);
+		else
+			err = -EFAULT;
+	}
+	appmem_guard_leave();
+	return err;
+}
+
 /* Pieces of one region, to or from the buffers at *cb, which moves on. */
 static int move_run(int dir, const struct mem_vec *app, unsigned n_app, const struct buf_vec *buf,
 		    unsigned n_buf, struct cursor *cb)
@@ -195,11 +237,14 @@ static int move(int dir, const struct mem_vec *app, unsigned n_app, const struct
 	int err = 0;
 
 	while (n_app && !err) {
+		bool is_view = appmem_is_view(app[0].region);
 		unsigned n = 1;
 
-		while (n < n_app && app[n].region == app[0].region)
+		while (n < n_app && (is_view ? appmem_is_view(app[n].region)
+					     : app[n].region == app[0].region))
 			n++;
-		err = move_run(dir, app, n, buf, n_buf, &cb);
+		err = is_view ? move_views(dir, app, n, buf, &cb)
+			      : move_run(dir, app, n, buf, n_buf, &cb);
 		app += n;
 		n_app -= n;
 	}

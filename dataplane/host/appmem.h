@@ -41,6 +41,17 @@ static inline uint64_t appmem_region(const struct appmem *m)
 	return (uint64_t)(uintptr_t)m;
 }
 
+/*
+ * Shared memory of the process ([addr, addr + len) that appmem_check has let pass), mapped here, so
+ * that it is copied without the kernel. NULL: it is not of that kind, or not ours to open; the
+ * process's own region serves then. A view ends before its appmem does, and when no engine has its
+ * region any more. Control thread.
+ */
+struct appmem_view;
+struct appmem_view *appmem_map(struct appmem *m, uint64_t addr, uint64_t len, bool is_writable);
+void appmem_unmap(struct appmem_view *v);
+uint64_t appmem_view_region(const struct appmem_view *v);
+
 /* The region of no memory at all: reads give zeros, writes vanish. */
 #define APPMEM_NULL_REGION 1u
 

@@ -25,6 +25,7 @@ struct procmap_query_v1 {
 #define PROCMAP_QUERY_V1     _IOWR('f', 17, struct procmap_query_v1)
 #define PROCMAP_VMA_READABLE 0x01u
 #define PROCMAP_VMA_WRITABLE 0x02u
+#define PROCMAP_VMA_SHARED   0x08u
 
 static int open_proc(pid_t pid, const char *name, int flags)
 {
@@ -131,49 +132,82 @@ int appmem_probe(struct appmem *m, uint64_t addr)
 	return err ? err : appmem_write(NULL, &v, 1, &b, 1);
 }
 
-static bool is_usable(uint32_t flags, bool writable)
-{
-	return flags & PROCMAP_VMA_READABLE && (!writable || flags & PROCMAP_VMA_WRITABLE);
-}
-
 /* -ENOTTY: this kernel does not know the query. */
-static int check_by_query(const struct appmem *m, uint64_t addr, uint64_t end, bool writable)
+static int find_by_query(const struct appmem *m, uint64_t addr, struct appmem_vma *out)
 {
-	while (addr < end) {
-		struct procmap_query_v1 q = { .size = sizeof(q), .query_addr = addr };
+	struct procmap_query_v1 q = { .size = sizeof(q), .query_addr = addr };
 
-		if (ioctl(m->maps_fd, PROCMAP_QUERY_V1, &q))
-			return errno == ENOENT ? -EFAULT : errno == EINVAL ? -ENOTTY : -errno;
-		if (!is_usable((uint32_t)q.vma_flags, writable))
-			return -EFAULT;
-		addr = q.vma_end;
-	}
+	if (ioctl(m->maps_fd, PROCMAP_QUERY_V1, &q))
+		return errno == ENOENT ? -EFAULT : errno == EINVAL ? -ENOTTY : -errno;
+	*out = (struct appmem_vma) { .start = q.vma_start,
+				     .end = q.vma_end,
+				     .offset = q.vma_offset,
+				     .inode = q.inode,
+				     .dev_major = q.dev_major,
+				     .dev_minor = q.dev_minor,
+				     .is_readable = q.vma_flags & PROCMAP_VMA_READABLE,
+				     .is_writable = q.vma_flags & PROCMAP_VMA_WRITABLE,
+				     .is_shared = q.vma_flags & PROCMAP_VMA_SHARED };
 	return 0;
 }
 
-static int check_by_text(const struct appmem *m, uint64_t addr, uint64_t end, bool writable)
+static int find_by_text(const struct appmem *m, uint64_t addr, struct appmem_vma *out)
 {
-	uint64_t from, to;
-	char line[512], perm[5];
-	int fd = open_proc(m->pid, "maps", O_RDONLY);
+	int fd = open_proc(m->pid, "maps", O_RDONLY), err = -EFAULT;
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[512], perm[5];
 
 	if (!f)
 		return fd < 0 ? fd : (close(fd), -ENOMEM);
-	while (addr < end && fgets(line, sizeof(line), f)) {
-		uint32_t flags;
-
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, perm) != 3 ||
-		    to <= addr)
+	while (err && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64,
+			   &out->start, &out->end, perm, &out->offset, &out->dev_major,
+			   &out->dev_minor, &out->inode) != 7 ||
+		    out->end <= addr)
 			continue;
-		flags = (perm[0] == 'r' ? PROCMAP_VMA_READABLE : 0) |
-			(perm[1] == 'w' ? PROCMAP_VMA_WRITABLE : 0);
-		if (from > addr || !is_usable(flags, writable))
+		if (out->start > addr)
 			break;
-		addr = to;
+		out->is_readable = perm[0] == 'r';
+		out->is_writable = perm[1] == 'w';
+		out->is_shared = perm[3] == 's';
+		err = 0;
 	}
 	fclose(f);
-	return addr < end ? -EFAULT : 0;
+	return err;
+}
+
+int appmem_vma_find(const struct appmem *m, uint64_t addr, struct appmem_vma *out)
+{
+	int err = find_by_query(m, addr, out);
+
+	return err == -ENOTTY ? find_by_text(m, addr, out) : err;
+}
+
+int appmem_vma_path(const struct appmem *m, uint64_t addr, char *path, uint32_t size)
+{
+	struct procmap_query_v1 q = { .size = sizeof(q),
+				      .query_addr = addr,
+				      .vma_name_size = size,
+				      .vma_name_addr = (uint64_t)(uintptr_t)path };
+
+	if (ioctl(m->maps_fd, PROCMAP_QUERY_V1, &q))
+		return -errno;
+	return q.vma_name_size && path[0] == '/' ? 0 : -ENOENT;
+}
+
+static int check_mappings(const struct appmem *m, uint64_t addr, uint64_t end, bool writable)
+{
+	struct appmem_vma vma;
+
+	for (; addr < end; addr = vma.end) {
+		int err = appmem_vma_find(m, addr, &vma);
+
+		if (err)
+			return err;
+		if (!vma.is_readable || (writable && !vma.is_writable))
+			return -EFAULT;
+	}
+	return 0;
 }
 
 /* Some mappings (device memory) look usable and are not: read one byte. */
@@ -194,9 +228,7 @@ int appmem_check(struct appmem *m, uint64_t addr, uint64_t len, bool writable)
 		return 0;
 	if (addr + len < addr)
 		return -EINVAL;
-	err = check_by_query(m, addr, addr + len, writable);
-	if (err == -ENOTTY)
-		err = check_by_text(m, addr, addr + len, writable);
+	err = check_mappings(m, addr, addr + len, writable);
 	if (!err)
 		err = read_byte(m, addr);
 	return err ? err : read_byte(m, addr + len - 1);

@@ -134,6 +134,47 @@ static void file_private(void)
 	close(fd);
 }
 
+/* One WRITE from `from` to `to`, of which one is good memory; both ends' QPs are used up. */
+static void write_fails(uint8_t *from, uint8_t *to, enum ibv_wc_status status, int fd)
+{
+	struct vport *pl = vport_get("uroce0"), *pr = vport_get("uroce1");
+	struct ibv_mr *lmr = vreg(pl, from, LEN, ALL_ACCESS), *rmr = vreg(pr, to, LEN, ALL_ACCESS);
+	struct ibv_sge sge = { (uintptr_t)from, LEN, lmr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .opcode = IBV_WR_RDMA_WRITE };
+	struct vqp l, r;
+
+	vqp_pair(&l, pl, &r, pr, &vqp_usual);
+	wr.wr.rdma.remote_addr = (uintptr_t)to;
+	wr.wr.rdma.rkey = rmr->rkey;
+	MUST(!ftruncate(fd, 0), "ftruncate: %s", strerror(errno));
+	post(&l, &wr);
+	vcq_expect(l.scq, status);
+	vqp_close(&l);
+	vqp_close(&r);
+	MUST(!ibv_dereg_mr(lmr) && !ibv_dereg_mr(rmr), "dereg_mr: %s", strerror(errno));
+}
+
+/* The daemon copies to and from it directly: a file cut short must hurt nobody but its owner. */
+static void cut_short(void)
+{
+	uint8_t *heap = malloc(SPACE);
+
+	for (int is_target = 0; is_target < 2; is_target++) {
+		int fd = memory_file(SPACE);
+		uint8_t *at = map_of(fd, SPACE, MAP_SHARED);
+
+		write_fails(is_target ? heap : at, is_target ? at : heap,
+			    is_target ? IBV_WC_REM_ACCESS_ERR : IBV_WC_LOC_PROT_ERR, fd);
+		munmap(at, SPACE);
+		close(fd);
+	}
+	work_on(heap);
+	free(heap);
+}
+
 static void shared_memory(void)
 {
 	int fd = memory_file(SPACE);
@@ -370,6 +411,7 @@ static const struct tap_case cases[] = {
 	{ "shared memory, and what another mapping of it shows", shared_memory, 0 },
 	{ "shared memory whose descriptor is closed, from an offset", shared_memory_closed, 0 },
 	{ "anonymous shared memory", anonymous_shared, 0 },
+	{ "shared memory whose file is cut short", cut_short, 0 },
 	{ "one region over two mappings", two_mappings, 0 },
 	{ "read-only memory can be sent from", read_only, 0 },
 	{ "two processes write, send to and read each other", two_processes, 0 },
