@@ -33,6 +33,7 @@ struct rules {
 	struct rules *next; /* retired */
 	uint64_t generation;
 	bool is_quiet;
+	bool is_cut;
 	struct fault_conf conf;
 	atomic_uint seen[FAULT_ONCE_MAX];
 };
@@ -136,6 +137,11 @@ static void pass(struct fault_port *fp, struct fault_stream *s, struct hold *h, 
 	struct fault_packet pk;
 	struct fault_verdict v;
 
+	if (r->is_cut) {
+		count(fp, LINK_FAULT_PARTITIONED);
+		port_free(&fp->port, &f, 1);
+		return;
+	}
 	icrc_seal(f); /* what a fault damages must be found out, as on a real link */
 	fault_packet_read(&pk, f);
 	v = fault_judge(s, &r->conf, r->seen, now, &pk);
@@ -375,7 +381,7 @@ static void publish(struct link_fault *lf, struct rules *r)
 {
 	struct rules *old = atomic_load_explicit(&lf->rules, memory_order_relaxed);
 
-	r->is_quiet = fault_conf_is_quiet(&r->conf);
+	r->is_quiet = !r->is_cut && fault_conf_is_quiet(&r->conf);
 	r->generation = old->generation + 1;
 	atomic_store_explicit(&lf->rules, r, memory_order_release);
 	old->next = lf->retired;
@@ -386,6 +392,7 @@ static void publish(struct link_fault *lf, struct rules *r)
 /* The rules as they are now, without what is used up. The counts go on where they were. */
 static void copy_rules(struct rules *to, const struct rules *from)
 {
+	to->is_cut = from->is_cut;
 	to->conf = from->conf;
 	to->conf.n_once = 0;
 	for (unsigned i = 0; i < from->conf.n_once; i++) {
@@ -419,7 +426,20 @@ int link_fault_clear(struct link_fault *lf)
 
 	if (!r)
 		return -ENOMEM;
+	r->is_cut = atomic_load_explicit(&lf->rules, memory_order_relaxed)->is_cut;
 	fault_conf_init(&r->conf);
+	publish(lf, r);
+	return 0;
+}
+
+int link_fault_cut(struct link_fault *lf, bool is_cut)
+{
+	struct rules *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	copy_rules(r, atomic_load_explicit(&lf->rules, memory_order_relaxed));
+	r->is_cut = is_cut;
 	publish(lf, r);
 	return 0;
 }

@@ -56,6 +56,9 @@ int link_fault_set(struct link_fault *lf, const char *text, char *err, unsigned 
 /* No faults any more; late frames still arrive. 0 or -ENOMEM. */
 int link_fault_clear(struct link_fault *lf);
 
+/* All that comes or goes is lost (counted as partitioned), whatever the rules are. 0 or -ENOMEM. */
+int link_fault_cut(struct link_fault *lf, bool is_cut);
+
 /* The rules as text, without one-shot rules that are used up; returns buf. "": no faults. */
 const char *link_fault_text(const struct link_fault *lf, char *buf, unsigned size);
 

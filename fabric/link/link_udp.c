@@ -27,9 +27,7 @@ static uint64_t port_deadline(const struct link_port *p)
 
 static int port_wait_fd(const struct link_port *p)
 {
-	const struct udp_port *u = udp_port(p);
-
-	return u->epoll_fd >= 0 ? u->epoll_fd : u->sock[0].fd;
+	return udp_port(p)->epoll_fd;
 }
 
 static const struct link_ops udp_ops = {
@@ -67,41 +65,109 @@ static struct udp_port *make_port(struct link_udp *l, const struct link_udp_conf
 					 .handoff = l->handoff,
 					 .worker = worker };
 	memcpy(u->base.port.mac, conf->mac, 6);
-	u->epoll_fd = -1;
 	u->has_gso = true;
 	u->rx.bytes = malloc((size_t)UDP_RX_MSGS * UDP_RX_BYTES);
-	if (!u->rx.bytes) {
-		free(u);
-		return NULL;
-	}
-	return u;
+	/* Which of several sockets has something: one descriptor and one call to ask them all. */
+	u->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (u->rx.bytes && u->epoll_fd >= 0)
+		return u;
+	if (u->epoll_fd >= 0)
+		close(u->epoll_fd);
+	free(u->rx.bytes);
+	free(u);
+	return NULL;
+}
+
+/* The event of socket i says i. */
+static int watch(struct udp_port *u, unsigned i, int op)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = i };
+
+	return epoll_ctl(u->epoll_fd, op, u->sock[i].fd, &ev) ? -errno : 0;
+}
+
+struct link_udp_socks {
+	unsigned n;
+	struct udp_socket sock[];
+};
+
+static const struct udp_socket *find(const struct udp_port *u, const uint8_t gid[16])
+{
+	for (unsigned i = 0; i < u->n_socks; i++)
+		if (!memcmp(u->sock[i].addr, gid, sizeof(u->sock[i].addr)))
+			return &u->sock[i];
+	return NULL;
+}
+
+int link_udp_open(struct link_udp *l, const struct link_udp_addr *a, struct link_udp_socks **out)
+{
+	struct link_udp_socks *s;
+	int err;
+
+	if (find(l->port[0], a->gid))
+		return -EEXIST;
+	s = calloc(1, sizeof(*s) + l->n_workers * sizeof(s->sock[0]));
+	if (!s)
+		return -ENOMEM;
+	s->n = l->n_workers;
+	err = udp_socket_open(s->sock, s->n, a->gid, a->scope_id);
+	if (err)
+		free(s);
+	else
+		*out = s;
+	return err;
+}
+
+int link_udp_attach(struct link_port *port, struct link_udp_socks *s)
+{
+	struct udp_port *u = udp_port(port);
+	struct udp_socket *own = &s->sock[u->base.worker];
+	int err;
+
+	if (u->n_socks == LINK_UDP_MAX_ADDRS)
+		return -ENOSPC;
+	u->sock[u->n_socks] = *own;
+	err = watch(u, u->n_socks, EPOLL_CTL_ADD);
+	if (err)
+		return err;
+	own->fd = -1;
+	u->n_socks++;
+	return 0;
+}
+
+void link_udp_opened(struct link_udp_socks *s)
+{
+	for (unsigned w = 0; w < s->n; w++)
+		if (s->sock[w].fd >= 0)
+			close(s->sock[w].fd);
+	free(s);
+}
+
+void link_udp_detach(struct link_port *port, const uint8_t gid[16])
+{
+	struct udp_port *u = udp_port(port);
+	const struct udp_socket *s = find(u, gid);
+	unsigned i = s ? (unsigned)(s - u->sock) : 0;
+
+	if (!s)
+		return;
+	close(s->fd); /* leaves the epoll set by itself */
+	u->sock[i] = u->sock[--u->n_socks];
+	if (i < u->n_socks)
+		watch(u, i, EPOLL_CTL_MOD);
 }
 
 static int add_address(struct link_udp *l, const struct link_udp_addr *a)
 {
-	struct udp_socket s[l->n_workers];
-	int err = udp_socket_open(s, l->n_workers, a->gid, a->scope_id);
+	struct link_udp_socks *s;
+	int err = link_udp_open(l, a, &s);
 
+	if (err)
+		return err;
 	for (unsigned w = 0; !err && w < l->n_workers; w++)
-		l->port[w]->sock[l->port[w]->n_socks++] = s[w];
+		err = link_udp_attach(&l->port[w]->base.port, s);
+	link_udp_opened(s);
 	return err;
-}
-
-/* Which of several sockets has something: one descriptor and one call to ask them all. */
-static int watch_all(struct udp_port *u)
-{
-	if (u->n_socks == 1)
-		return 0;
-	u->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (u->epoll_fd < 0)
-		return -errno;
-	for (unsigned i = 0; i < u->n_socks; i++) {
-		struct epoll_event ev = { .events = EPOLLIN, .data.u32 = i };
-
-		if (epoll_ctl(u->epoll_fd, EPOLL_CTL_ADD, u->sock[i].fd, &ev))
-			return -errno;
-	}
-	return 0;
 }
 
 static int make_ports(struct link_udp *l, const struct link_udp_conf *conf)
@@ -118,8 +184,6 @@ static int make_ports(struct link_udp *l, const struct link_udp_conf *conf)
 	}
 	for (unsigned i = 0; !err && i < conf->n_addrs; i++)
 		err = add_address(l, &conf->addr[i]);
-	for (unsigned w = 0; !err && w < conf->n_workers; w++)
-		err = watch_all(l->port[w]);
 	return err;
 }
 

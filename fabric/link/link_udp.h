@@ -43,5 +43,18 @@ struct link_udp_conf {
 int link_udp_create(struct link_udp **out, const struct link_udp_conf *conf,
 		    struct link_port **ports);
 
+/*
+ * One more local address: the control thread opens its sockets, each worker attaches its port's,
+ * then the control thread ends it with link_udp_opened, which closes what nobody took. Errors as of
+ * link_udp_create, -ENOSPC, -EEXIST.
+ */
+struct link_udp_socks;
+int link_udp_open(struct link_udp *l, const struct link_udp_addr *a, struct link_udp_socks **out);
+int link_udp_attach(struct link_port *port, struct link_udp_socks *s);
+void link_udp_opened(struct link_udp_socks *s);
+
+/* A worker: its port has that address no more. */
+void link_udp_detach(struct link_port *port, const uint8_t gid[16]);
+
 /* No worker may use the ports any more. */
 void link_udp_destroy(struct link_udp *l);

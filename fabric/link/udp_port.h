@@ -25,7 +25,7 @@ struct udp_port {
 	struct socket_port base;
 	unsigned n_socks;
 	struct udp_socket sock[LINK_UDP_MAX_ADDRS];
-	int epoll_fd;      /* over all sockets; -1: there is one only */
+	int epoll_fd;      /* over all sockets */
 	bool has_gso;      /* until the kernel says that this path cannot */
 	unsigned n_single; /* frames at the head of the queue that must go one by one */
 	struct gso_icrc icrc;

@@ -127,7 +127,7 @@ static bool read_any(struct udp_port *u)
 {
 	struct epoll_event ev;
 
-	if (u->epoll_fd < 0)
+	if (u->n_socks == 1)
 		return read_socket(u, &u->sock[0]);
 	/* Level-triggered events go to the end of the kernel's list: all sockets get their turn. */
 	return epoll_wait(u->epoll_fd, &ev, 1, 0) == 1 && read_socket(u, &u->sock[ev.data.u32]);

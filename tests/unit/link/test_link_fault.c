@@ -269,6 +269,25 @@ START_TEST(a_partition_stops_both_ways_until_it_is_lifted)
 }
 END_TEST
 
+START_TEST(a_cut_port_loses_all_whatever_the_rules_are)
+{
+	uint32_t psn[BATCH];
+
+	ck_assert_int_eq(link_fault_cut(lf, true), 0);
+	ck_assert_int_eq(link_fault_clear(lf), 0);
+	set("dup=100%");
+	ck_assert_uint_eq(send(0, 0, 2), 2);
+	arrive(1);
+	ck_assert_uint_eq(receive(0, psn), 0);
+	ck_assert_uint_eq(below.out.n, 0);
+	ck_assert_uint_eq(counted(LINK_FAULT_PARTITIONED), 3);
+	set("dup=0");
+	ck_assert_int_eq(link_fault_cut(lf, false), 0);
+	ck_assert_uint_eq(send(0, 5, 1), 1);
+	assert_sent(1, (uint32_t[]){ 5 });
+}
+END_TEST
+
 START_TEST(full_links_below_lose_nothing_and_keep_the_order)
 {
 	uint32_t psn[BATCH], want[40];
@@ -506,6 +525,7 @@ Suite *suite_make(void)
 	tcase_add_test(tc, damage_is_on_the_wire_and_found_by_the_icrc);
 	tcase_add_test(tc, damage_to_an_open_frame_is_found_too);
 	tcase_add_test(tc, a_partition_stops_both_ways_until_it_is_lifted);
+	tcase_add_test(tc, a_cut_port_loses_all_whatever_the_rules_are);
 	tcase_add_test(tc, every_count_has_a_name);
 	suite_add_tcase(s, tc);
 	add_queue_tests(s);

@@ -3,6 +3,7 @@
 #include "fabric/link/link_udp.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 
 #include "fabric/wire/icrc.h"
 #include "fabric/wire/rocev2.h"
@@ -146,6 +147,43 @@ START_TEST(what_is_no_packet_is_dropped_by_name_or_left_to_the_parser)
 }
 END_TEST
 
+START_TEST(addresses_come_and_go_while_the_link_is_open)
+{
+	struct link_udp_addr a = parse("127.0.0.5");
+	struct net_path path = path_between(false, A, B);
+	struct link_udp_socks *s;
+	struct frame *f;
+
+	NEED_NETNS();
+	ck_assert_int_eq(link_udp_open(the_link[B], &a, &s), 0);
+	for (unsigned w = 0; w < WORKERS; w++)
+		ck_assert_int_eq(link_udp_attach(port[B][w], s), 0);
+	link_udp_opened(s);
+	ck_assert_int_eq(link_udp_open(the_link[B], &a, &s), -EEXIST);
+	gid_parse("127.0.0.5", path.dgid);
+	f = make_on(port[A][0], &path, BTH_SEND_ONLY, 0, 7, 100);
+	port[A][0]->ops->tx(port[A][0], 0, &f, 1);
+	receive(port[B][0], &f, 1);
+	assert_is(f, 7, 100);
+	port[B][0]->ops->free(port[B][0], &f, 1);
+
+	/* The others stay: what was the last takes the place of the first. */
+	gid_parse(address[0][B], a.gid);
+	for (unsigned w = 0; w < WORKERS; w++)
+		link_udp_detach(port[B][w], a.gid);
+	f = make_on(port[A][0], &path, BTH_SEND_ONLY, 0, 8, 100);
+	port[A][0]->ops->tx(port[A][0], 0, &f, 1);
+	receive(port[B][0], &f, 1);
+	assert_is(f, 8, 100);
+	port[B][0]->ops->free(port[B][0], &f, 1);
+	f = make(false, 0, 9, 100);
+	port[A][0]->ops->tx(port[A][0], 0, &f, 1);
+	assert_nothing_comes(port[B][0]);
+	ck_assert_int_eq(link_udp_open(the_link[B], &a, &s), 0); /* the port is free again */
+	link_udp_opened(s);
+}
+END_TEST
+
 Suite *suite_make(void)
 {
 	Suite *s = suite_create("udp_peers");
@@ -156,6 +194,7 @@ Suite *suite_make(void)
 	tcase_add_test(tc, a_receiver_that_sees_headers_finds_identification_i_in_the_icrc);
 	tcase_add_test(tc, a_peer_that_counts_identifications_is_accepted_and_damage_is_not);
 	tcase_add_test(tc, what_is_no_packet_is_dropped_by_name_or_left_to_the_parser);
+	tcase_add_test(tc, addresses_come_and_go_while_the_link_is_open);
 	suite_add_tcase(s, tc);
 	return s;
 }
