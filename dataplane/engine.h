@@ -272,3 +272,4 @@ enum uroce_qps {
 #define UROCE_EVENT_SRQ_ERR       14u
 #define UROCE_EVENT_SRQ_LIMIT     15u
 #define UROCE_EVENT_QP_LAST_WQE   16u
+#define UROCE_EVENT_GID_CHANGE    18u

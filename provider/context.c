@@ -88,7 +88,6 @@ static struct uroce_context *contexts;
 /* Events handed to the program, for the destroy call that waits until they are acknowledged. */
 static void async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 {
-	(void)ctx;
 	switch ((int)event->event_type) {
 	case IBV_EVENT_CQ_ERR:
 		atomic_fetch_add(&to_cq(event->element.cq)->events_read, 1);
@@ -106,6 +105,9 @@ static void async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		atomic_fetch_add(&to_srq(event->element.srq)->events_read, 1);
+		break;
+	case IBV_EVENT_DEVICE_FATAL:
+		uroce_context_is_dead(to_context(ctx));
 		break;
 	default:
 		break;
@@ -321,15 +323,19 @@ void uroce_free_context(struct ibv_context *ibctx)
 bool uroce_context_is_dead(struct uroce_context *ctx)
 {
 	const struct uroce_uar *uar = (const struct uroce_uar *)ctx->uar;
+	uint32_t fatal;
 
 	if (atomic_load(&ctx->is_dead))
 		return true;
 	if (!uroce_ctrl_is_ours(&ctx->ctrl))
 		return false;
-	if (!__atomic_load_n(&uar->fatal, __ATOMIC_RELAXED) && !uroce_ctrl_is_hung_up(&ctx->ctrl))
+	fatal = __atomic_load_n(&uar->fatal, __ATOMIC_ACQUIRE);
+	if (!fatal && !uroce_ctrl_is_hung_up(&ctx->ctrl))
 		return false;
 	atomic_store(&ctx->is_dead, true);
-	uroce_complain(COMPLAIN_LOST, "the daemon that served %s is gone",
+	uroce_complain(COMPLAIN_LOST,
+		       fatal == UROCE_UAR_REMOVED ? "the device %s was removed" :
+						    "the daemon that served %s is gone",
 		       ctx->vctx.context.device->name);
 	return true;
 }

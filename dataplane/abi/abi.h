@@ -210,11 +210,14 @@ UROCE_ASSERT(sizeof(struct uroce_cq_page) == 64, "one line");
 #define UROCE_UAR_WORDS   (UROCE_CTX_QPS / 64u)
 #define UROCE_UAR_SUMMARY ((UROCE_UAR_WORDS + 63u) / 64u)
 
+#define UROCE_UAR_ENDED   1u /* with its daemon */
+#define UROCE_UAR_REMOVED 2u /* alone */
+
 struct uroce_uar {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t n_workers;
-	uint32_t fatal;    /* set by the daemon on an orderly exit: the device is gone */
+	uint32_t fatal;    /* UROCE_UAR_*: the device is gone */
 	uint64_t clock_ns; /* coarse: refreshed while a worker is awake; for diagnosis only */
 	uint32_t reserved[10];
 };

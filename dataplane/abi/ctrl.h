@@ -60,6 +60,7 @@ enum uroce_ctrl_op {
 	UROCE_OP_ADMIN_STATUS, /* reply: a memfd with JSON text */
 	UROCE_OP_ADMIN_STOP,
 	UROCE_OP_ADMIN_FAULT, /* reply: a memfd with JSON text */
+	UROCE_OP_ADMIN_DEVICE, /* reply: a memfd with JSON text */
 };
 
 struct uroce_req {
@@ -391,4 +392,4 @@ struct uroce_async_record {
 };
 UROCE_ASSERT(sizeof(struct uroce_async_record) == 16, "as ib_uverbs_async_event_desc");
 
-/* ADMIN_FAULT: body is a command line as text, not terminated. */
+/* ADMIN_FAULT, ADMIN_DEVICE: body is a command line as text, not terminated. */

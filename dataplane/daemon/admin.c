@@ -43,15 +43,26 @@ int request_admin_stop(struct session *s, const void *body, struct reply *r)
 	return 0;
 }
 
-int request_admin_fault(struct session *s, const void *body, struct reply *r)
+static int run_line(const struct session *s, int (*fn)(void *, const char *, char **), void *ctx,
+		    const char *line, struct reply *r)
 {
 	char *json = NULL;
 	int err;
 
 	if (!is_owner(s))
 		return -EPERM;
-	if (!s->daemon->fault)
+	if (!fn)
 		return -EOPNOTSUPP;
-	err = s->daemon->fault(s->daemon->fault_ctx, body, &json);
+	err = fn(ctx, line, &json);
 	return err ? err : reply_text(r, json);
+}
+
+int request_admin_fault(struct session *s, const void *body, struct reply *r)
+{
+	return run_line(s, s->daemon->fault, s->daemon->fault_ctx, body, r);
+}
+
+int request_admin_device(struct session *s, const void *body, struct reply *r)
+{
+	return run_line(s, s->daemon->plug, s->daemon->plug_ctx, body, r);
 }

@@ -16,13 +16,15 @@
 #include "dataplane/daemon/metrics.h"
 
 #define SYS_NEW      RUNDIR_SYS ".new"
+#define PATH_ROOM    400
 #define FIRST_UVERBS 100u  /* real HCAs count from 0 */
 #define NULL_RDEV    "1:3" /* /dev/null: what stands at /dev/infiniband */
 
 /* Where a tree is being written: the first error stops everything after it. */
 struct tree {
 	const struct daemon *d;
-	int root; /* of SYS_NEW */
+	int root; /* of SYS_NEW; of RUNDIR_SYS when values change */
+	bool is_update;
 	int err;
 };
 
@@ -47,14 +49,17 @@ __attribute__((format(printf, 3, 4))) static void put(struct tree *t, const char
 	if (t->err)
 		return;
 	snprintf(full, sizeof(full), "class/%s", path);
-	make_parents(t, full);
+	if (!t->is_update)
+		make_parents(t, full);
 	va_start(ap, fmt);
 	n = vsnprintf(text, sizeof(text) - 1, fmt, ap);
 	va_end(ap);
 	if (n)
 		text[n++] = '\n';
-	fd = openat(t->root, full, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0 || write(fd, text, (size_t)n) != n)
+	fd = openat(t->root, full, O_WRONLY | O_CLOEXEC | (t->is_update ? 0 : O_CREAT | O_EXCL),
+		    0644);
+	/* In place, for the reason that metrics.c gives; what is shorter now loses its end. */
+	if (fd < 0 || write(fd, text, (size_t)n) != n || ftruncate(fd, n))
 		t->err = -errno;
 	if (fd >= 0)
 		close(fd);
@@ -77,7 +82,7 @@ static void put_verbs(struct tree *t, const struct device *dev)
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "uverbs%u", FIRST_UVERBS + dev->index);
+	snprintf(name, sizeof(name), "uverbs%u", FIRST_UVERBS + dev->uverbs);
 	PUT(t, "infiniband_verbs/%s/ibdev", name, "%s", dev->name);
 	PUT(t, "infiniband_verbs/%s/dev", name, NULL_RDEV);
 	PUT(t, "infiniband_verbs/%s/abi_version", name, "%u", UROCE_ABI_VERSION);
@@ -138,9 +143,9 @@ static void put_port(struct tree *t, const struct device *dev)
 	struct uroce_port_attr a;
 
 	device_port_attr(dev, &a);
-	PUT(t, "infiniband/%s/ports/1/state", n, "%s", dev->net.is_up ? "4: ACTIVE" : "1: DOWN");
+	PUT(t, "infiniband/%s/ports/1/state", n, "%s", device_is_up(dev) ? "4: ACTIVE" : "1: DOWN");
 	PUT(t, "infiniband/%s/ports/1/phys_state", n, "%s",
-	    dev->net.is_up ? "5: LinkUp" : "3: Disabled");
+	    device_is_up(dev) ? "5: LinkUp" : "3: Disabled");
 	PUT(t, "infiniband/%s/ports/1/link_layer", n, "Ethernet");
 	PUT(t, "infiniband/%s/ports/1/rate", n, "100 Gb/sec (4X EDR)");
 	PUT(t, "infiniband/%s/ports/1/lid", n, "0x0");
@@ -189,8 +194,20 @@ static void put_counters(struct tree *t, const struct device *dev)
 	PUT(t, "infiniband/%s/ports/1/hw_counters/lifespan", dev->name, "1000");
 }
 
+/* All of a device but its name under infiniband_verbs, by which programs find the rest. */
+static void put_contents(struct tree *t, const struct device *dev)
+{
+	put_device(t, dev);
+	put_port(t, dev);
+	put_gids(t, dev);
+	put_counters(t, dev);
+}
+
 static void put_all(struct tree *t)
 {
+	char folder[] = "class/infiniband/"; /* is there even without a device */
+
+	make_parents(t, folder);
 	put(t, "infiniband_verbs/abi_version", "6");
 	put(t, "misc/rdma_cm/abi_version", "4");
 	put(t, "misc/rdma_cm/dev", NULL_RDEV);
@@ -198,10 +215,7 @@ static void put_all(struct tree *t)
 	 */
 	for (unsigned i = t->d->n_devices; i-- > 0;) {
 		put_verbs(t, t->d->device[i]);
-		put_device(t, t->d->device[i]);
-		put_port(t, t->d->device[i]);
-		put_gids(t, t->d->device[i]);
-		put_counters(t, t->d->device[i]);
+		put_contents(t, t->d->device[i]);
 	}
 }
 
@@ -225,32 +239,132 @@ static void remove_tree(int dirfd, const char *name)
 	unlinkat(dirfd, name, AT_REMOVEDIR);
 }
 
+static int open_root(struct tree *t, const char *name)
+{
+	t->root = openat(t->d->dir.fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return t->root < 0 ? -errno : 0;
+}
+
+static int begin(struct tree *t)
+{
+	remove_tree(t->d->dir.fd, SYS_NEW);
+	if (mkdirat(t->d->dir.fd, SYS_NEW, 0755))
+		return -errno;
+	return open_root(t, SYS_NEW);
+}
+
+static int complain(const struct tree *t, int err)
+{
+	if (err)
+		log_error("%s/" RUNDIR_SYS ": %s", t->d->dir.path, strerror(-err));
+	return err;
+}
+
+/* /dev/null under the names of the devices: what `uroce run` shows at /dev/infiniband. */
+static int add_node(const struct daemon *d, const struct device *dev)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), RUNDIR_DEV "/uverbs%u", FIRST_UVERBS + dev->uverbs);
+	unlinkat(d->dir.fd, path, 0);
+	return symlinkat("/dev/null", d->dir.fd, path) ? -errno : 0;
+}
+
+static int make_nodes(const struct daemon *d)
+{
+	int err = 0;
+
+	remove_tree(d->dir.fd, RUNDIR_DEV);
+	if (mkdirat(d->dir.fd, RUNDIR_DEV, 0755))
+		return -errno;
+	for (unsigned i = 0; !err && i < d->n_devices; i++)
+		err = add_node(d, d->device[i]);
+	return err;
+}
+
 int classtree_create(const struct daemon *d)
 {
 	struct tree t = { .d = d };
-	int dir = d->dir.fd;
+	int dir = d->dir.fd, err = begin(&t);
 
-	remove_tree(dir, SYS_NEW);
-	if (mkdirat(dir, SYS_NEW, 0755))
-		return -errno;
-	t.root = openat(dir, SYS_NEW, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (t.root < 0)
-		return -errno;
+	if (err)
+		return complain(&t, err);
 	put_all(&t);
 	close(t.root);
+	if (!t.err)
+		t.err = make_nodes(d);
 	if (!t.err) {
 		remove_tree(dir, RUNDIR_SYS);
 		if (renameat(dir, SYS_NEW, dir, RUNDIR_SYS))
 			t.err = -errno;
 	}
-	if (t.err) {
-		log_error("%s/" RUNDIR_SYS ": %s", d->dir.path, strerror(-t.err));
+	if (t.err)
 		remove_tree(dir, SYS_NEW);
+	return complain(&t, t.err);
+}
+
+/* A folder of the new tree to its place in the one that programs see. */
+static void publish(struct tree *t, const char *folder, const char *name)
+{
+	char from[PATH_ROOM], to[PATH_ROOM];
+
+	snprintf(from, sizeof(from), SYS_NEW "/class/%s/%s", folder, name);
+	snprintf(to, sizeof(to), RUNDIR_SYS "/class/%s/%s", folder, name);
+	if (!t->err && renameat(t->d->dir.fd, from, t->d->dir.fd, to))
+		t->err = -errno;
+}
+
+int classtree_add(const struct daemon *d, const struct device *dev)
+{
+	struct tree t = { .d = d };
+	char uverbs[32];
+	int err = begin(&t);
+
+	if (err)
+		return complain(&t, err);
+	put_contents(&t, dev);
+	put_verbs(&t, dev);
+	close(t.root);
+	publish(&t, "infiniband", dev->name);
+	if (!t.err)
+		t.err = add_node(d, dev);
+	snprintf(uverbs, sizeof(uverbs), "uverbs%u", FIRST_UVERBS + dev->uverbs);
+	publish(&t, "infiniband_verbs", uverbs);
+	remove_tree(d->dir.fd, SYS_NEW);
+	if (t.err)
+		classtree_del(d, dev);
+	return complain(&t, t.err);
+}
+
+void classtree_del(const struct daemon *d, const struct device *dev)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), RUNDIR_SYS "/class/infiniband_verbs/uverbs%u",
+		 FIRST_UVERBS + dev->uverbs);
+	remove_tree(d->dir.fd, path);
+	snprintf(path, sizeof(path), RUNDIR_DEV "/uverbs%u", FIRST_UVERBS + dev->uverbs);
+	unlinkat(d->dir.fd, path, 0);
+	snprintf(path, sizeof(path), RUNDIR_SYS "/class/infiniband/%s", dev->name);
+	remove_tree(d->dir.fd, path);
+}
+
+void classtree_update(const struct daemon *d, const struct device *dev)
+{
+	struct tree t = { .d = d, .is_update = true };
+	int err = open_root(&t, RUNDIR_SYS);
+
+	if (!err) {
+		put_port(&t, dev);
+		put_gids(&t, dev);
+		close(t.root);
+		err = t.err;
 	}
-	return t.err;
+	complain(&t, err);
 }
 
 void classtree_remove(const struct daemon *d)
 {
 	remove_tree(d->dir.fd, RUNDIR_SYS);
+	remove_tree(d->dir.fd, RUNDIR_DEV);
 }

@@ -297,6 +297,9 @@ static void handle(struct control *c, const struct epoll_event *ev)
 	case WATCH_NEIGHBOURS:
 		neighbours_serve(w->object);
 		return;
+	case WATCH_NETLINK:
+		c->daemon->look_at_net(c->daemon->look_at_net_ctx);
+		return;
 	}
 }
 

@@ -17,11 +17,12 @@ enum watch_kind {
 	WATCH_SOCKET,
 	WATCH_PROCESS,
 	WATCH_NOTIFY,
-	WATCH_NEIGHBOURS
+	WATCH_NEIGHBOURS,
+	WATCH_NETLINK
 };
 struct watch {
 	enum watch_kind kind;
-	void *object; /* struct session, struct notify or struct neighbours */
+	void *object; /* struct session, notify, neighbours or portwatch */
 };
 
 /* Listens in the run directory. SIGTERM and SIGINT must be blocked. 0 or a negative errno, logged.

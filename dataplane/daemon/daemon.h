@@ -21,7 +21,9 @@ struct daemon {
 	uint64_t boot_id;
 	unsigned n_workers, n_devices;
 	struct worker *worker[UROCE_MAX_WORKERS];
+	/* In the order they came, without gaps; see device_list.h. */
 	struct device *device[CONFIG_MAX_DEVICES];
+	uint32_t last_uverbs; /* how many device nodes were named so far */
 	/*
 	 * By owner number, the one that objects carry into the engines. Workers read an entry while
 	 * an engine holds an object of that owner; the entry outlives them all.
@@ -34,6 +36,12 @@ struct daemon {
 	 */
 	int (*fault)(void *ctx, const char *line, char **json);
 	void *fault_ctx;
+	/* `uroce device`, in the same way. NULL: devices neither come nor go. */
+	int (*plug)(void *ctx, const char *line, char **json);
+	void *plug_ctx;
+	/* The kernel has news of interfaces or addresses. */
+	void (*look_at_net)(void *ctx);
+	void *look_at_net_ctx;
 };
 
 struct device *daemon_device(const struct daemon *d, const char *name);

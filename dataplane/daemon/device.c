@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "dataplane/daemon/daemon.h"
+#include "dataplane/daemon/device_list.h"
 #include "dataplane/daemon/event.h"
 #include "dataplane/daemon/worker.h"
 #include "dataplane/host/appmem.h"
@@ -65,6 +66,7 @@ int device_create(struct device **out, struct daemon *d, unsigned index,
 		return -ENOMEM;
 	dev->daemon = d;
 	dev->index = index;
+	dev->uverbs = device_list_take_node(d);
 	set_identity(dev, net);
 	dev->ports = (struct ports){ .ctx = d, .mem_read = appmem_read, .mem_write = appmem_write,
 				     .mem_atomic = appmem_atomic, .cq_notify = event_completion,
@@ -102,6 +104,22 @@ void device_destroy(struct device *dev)
 	numbers_free(&dev->ahs);
 	numbers_free(&dev->srqns);
 	free(dev);
+}
+
+void device_hold(struct device *dev)
+{
+	dev->n_sessions++;
+}
+
+void device_release(struct device *dev)
+{
+	if (!--dev->n_sessions && dev->is_gone)
+		device_destroy(dev);
+}
+
+bool device_is_up(const struct device *dev)
+{
+	return dev->net.is_up && !dev->is_admin_down;
 }
 
 struct device *daemon_device(const struct daemon *d, const char *name)

@@ -32,16 +32,24 @@ struct neighbours;
 #define DEVICE_MAX_MCAST_MEMBER (DEVICE_MAX_MCAST / DEVICE_MAX_MCAST_GROUP)
 #define DEVICE_RD_ATOMIC        16u
 
+/* Names of nodes go round, so that a program does not take a new device for one that is gone. */
+#define DEVICE_N_NODES 64u
+
 struct device {
 	struct daemon *daemon;
-	unsigned index;
+	unsigned index;  /* below CONFIG_MAX_DEVICES; another device may have it later */
+	unsigned uverbs; /* the number of its node */
 	char name[UROCE_DEV_NAME_MAX];
 	uint8_t mac[6];
 	uint8_t guid[8]; /* network order */
 	struct gid_table gids;
+	struct config_device asked; /* by the user */
 	struct device_net net;
 	struct neighbours *neighbours; /* NULL: the link knows the way; its links_device owns it */
 	struct watch neighbours_watch;
+	bool is_admin_down; /* `uroce device set NAME down` */
+	bool is_gone;       /* removed: it stays for the clients that have it open */
+	uint32_t n_sessions;
 	struct ports ports;
 	struct engine_conf conf;
 	struct engine *engine[UROCE_MAX_WORKERS];
@@ -63,6 +71,13 @@ struct device {
 int device_create(struct device **out, struct daemon *d, unsigned index,
 		  const struct device_net *net, struct link_port *const *ports);
 void device_destroy(struct device *dev);
+
+/* A session opens it, and lets go of it: the last one of a removed device destroys it. */
+void device_hold(struct device *dev);
+void device_release(struct device *dev);
+
+/* Is its port active? */
+bool device_is_up(const struct device *dev);
 
 void device_attr(const struct device *dev, struct uroce_device_attr *attr);
 void device_port_attr(const struct device *dev, struct uroce_port_attr *attr);

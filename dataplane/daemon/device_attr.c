@@ -78,7 +78,7 @@ uint32_t device_mtu_enum(uint32_t path_mtu)
 void device_port_attr(const struct device *dev, struct uroce_port_attr *a)
 {
 	memset(a, 0, sizeof(*a));
-	a->state = dev->net.is_up ? PORT_ACTIVE : PORT_DOWN;
+	a->state = device_is_up(dev) ? PORT_ACTIVE : PORT_DOWN;
 	a->max_mtu = MTU_4096;
 	a->active_mtu = device_mtu_enum(dev->net.path_mtu);
 	a->gid_tbl_len = GID_TABLE_LEN;
@@ -87,6 +87,6 @@ void device_port_attr(const struct device *dev, struct uroce_port_attr *a)
 	a->port_cap_flags = PORT_IP_BASED_GIDS;
 	a->active_width = WIDTH_4X;
 	a->active_speed = SPEED_EDR;
-	a->phys_state = dev->net.is_up ? PHYS_LINK_UP : PHYS_DISABLED;
+	a->phys_state = device_is_up(dev) ? PHYS_LINK_UP : PHYS_DISABLED;
 	a->link_layer = LINK_LAYER_ETHERNET;
 }

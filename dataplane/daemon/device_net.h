@@ -21,5 +21,17 @@ struct device_net {
 /* 0 or a negative errno, logged. index: the device's, for what nobody else decides. */
 int device_net_make(struct device_net *n, const struct config_device *c, unsigned index);
 
+/*
+ * What the kernel says now of the interface behind a device that has one. Of an interface or an
+ * address that is gone: down, and without addresses.
+ */
+void device_net_look(struct netdev *now, const struct config_device *c);
+
+/*
+ * Takes that over: state and GIDs. Entries of the table that stay keep their index, and the first
+ * stays always. True: the table changed.
+ */
+bool device_net_take(struct device_net *n, const struct netdev *now);
+
 /* The path MTU of RoCE for IP packets of this size; 0: not even the smallest fits. */
 uint32_t device_path_mtu(uint32_t ip_mtu);

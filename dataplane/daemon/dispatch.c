@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "dataplane/daemon/admin.h"
+#include "dataplane/daemon/device.h"
 #include "dataplane/daemon/hello.h"
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/objects.h"
@@ -71,6 +72,7 @@ static const struct {
 	[UROCE_OP_ADMIN_STATUS]    = { SESSION_ADMIN,  0,                               request_admin_status },
 	[UROCE_OP_ADMIN_STOP]      = { SESSION_ADMIN,  0,                               request_admin_stop },
 	[UROCE_OP_ADMIN_FAULT]     = { SESSION_ADMIN,  ANY_LENGTH,                      request_admin_fault },
+	[UROCE_OP_ADMIN_DEVICE]    = { SESSION_ADMIN,  ANY_LENGTH,                      request_admin_device },
 	/* clang-format on */
 };
 #define N_OPS (sizeof(table) / sizeof(table[0]))
@@ -148,6 +150,27 @@ static int receive(struct session *s, struct request *q)
 	return 1;
 }
 
+/* Of a device that was removed only these are left. */
+static bool is_take_down(uint32_t op)
+{
+	switch (op) {
+	case UROCE_OP_FREE_PD:
+	case UROCE_OP_DEREG_MR:
+	case UROCE_OP_DESTROY_CHANNEL:
+	case UROCE_OP_DESTROY_CQ:
+	case UROCE_OP_DESTROY_QP:
+	case UROCE_OP_DESTROY_AH:
+	case UROCE_OP_DESTROY_SRQ:
+	case UROCE_OP_DETACH_MCAST:
+	case UROCE_OP_FREE_MW:
+	case UROCE_OP_DESTROY_XRCD:
+	case UROCE_OP_UNSHARE_DM:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int run(struct session *s, struct request *q, struct reply *r)
 {
 	if (q->head.op >= N_OPS || !table[q->head.op].fn)
@@ -156,6 +179,8 @@ static int run(struct session *s, struct request *q, struct reply *r)
 		return -EPERM;
 	if (table[q->head.op].len != ANY_LENGTH && table[q->head.op].len != q->head.len)
 		return -EINVAL;
+	if (s->dev && s->dev->is_gone && !is_take_down(q->head.op))
+		return -EIO;
 	q->body[q->head.len] = 0;
 	return table[q->head.op].fn(s, q->body, r);
 }

@@ -55,7 +55,7 @@ static int find_device(struct session *s, const struct uroce_hello *h, struct de
 	if (h->flags & UROCE_HELLO_IMPORT) {
 		err = share_find(s->daemon, s->fd_in, &s->origin);
 		*dev = s->origin ? s->origin->dev : NULL;
-		return err;
+		return !err && (*dev)->is_gone ? -ENODEV : err;
 	}
 	memcpy(name, h->device, UROCE_DEV_NAME_MAX);
 	*dev = daemon_device(s->daemon, name);

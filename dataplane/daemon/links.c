@@ -20,6 +20,7 @@
 #define POOL_FRAMES 2048u
 
 struct links_device {
+	bool is_used;
 	enum device_link kind;
 	uint8_t mac[6];
 	struct link_udp *udp;
@@ -34,7 +35,6 @@ struct links {
 	struct daemon *d;
 	struct link_switch *sw;
 	struct frame_pool *pool; /* of all links but the switch; made when the first needs it */
-	unsigned n_devices;
 	struct links_device dev[CONFIG_MAX_DEVICES];
 };
 
@@ -84,13 +84,101 @@ static void close_link(struct links *l, struct links_device *dev)
 	}
 }
 
+void links_drain(struct link_port *port)
+{
+	link_fault_drain(port);
+}
+
+struct daemon *links_daemon(const struct links *l)
+{
+	return l->d;
+}
+
+struct addr_call {
+	struct link_port *port;
+	struct link_udp_socks *socks; /* to add, or NULL: to remove */
+	const uint8_t *gid;
+	int err;
+};
+
+static void change_addr(struct worker *w, uint64_t now, void *arg)
+{
+	struct addr_call *c = arg;
+
+	(void)w;
+	(void)now;
+	if (c->socks)
+		c->err = link_udp_attach(c->port, c->socks);
+	else
+		link_udp_detach(c->port, c->gid);
+}
+
+static int add_udp_addr(struct links *l, struct links_device *dev, const struct link_udp_addr *a)
+{
+	struct link_udp_socks *s;
+	int err = link_udp_open(dev->udp, a, &s);
+
+	if (err)
+		return err;
+	for (unsigned w = 0; w < l->d->n_workers; w++) {
+		struct addr_call c = { dev->inner[w], s, NULL, 0 };
+
+		worker_call(l->d->worker[w], change_addr, &c);
+		err = err ? err : c.err;
+	}
+	link_udp_opened(s);
+	return err;
+}
+
+int links_add_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN], unsigned if_index)
+{
+	struct links_device *dev = &l->dev[index];
+	struct link_udp_addr a = { .scope_id = gid_is_link_local(gid) ? if_index : 0 };
+	char text[GID_TEXT_LEN];
+	int err;
+
+	if (dev->kind != LINK_UDP)
+		return 0;
+	memcpy(a.gid, gid, GID_LEN);
+	err = add_udp_addr(l, dev, &a);
+	if (err)
+		log_error("address %s cannot be served: %s", gid_format(gid, text), strerror(-err));
+	return err;
+}
+
+void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN])
+{
+	struct links_device *dev = &l->dev[index];
+
+	for (unsigned w = 0; dev->kind == LINK_UDP && w < l->d->n_workers; w++) {
+		struct addr_call c = { dev->inner[w], NULL, gid, 0 };
+
+		worker_call(l->d->worker[w], change_addr, &c);
+	}
+}
+
+void links_del_device(struct links *l, unsigned index)
+{
+	struct links_device *dev = &l->dev[index];
+
+	if (!dev->is_used)
+		return;
+	link_fault_destroy(dev->fault);
+	close_link(l, dev);
+	memset(dev, 0, sizeof(*dev));
+}
+
+int links_cut(struct links *l, unsigned index, bool is_cut)
+{
+	return link_fault_cut(l->dev[index].fault, is_cut);
+}
+
 void links_destroy(struct links *l)
 {
-	for (unsigned i = 0; i < l->n_devices; i++) {
-		for (unsigned w = 0; w < l->d->n_workers; w++)
-			link_fault_drain(l->dev[i].outer[w]);
-		link_fault_destroy(l->dev[i].fault);
-		close_link(l, &l->dev[i]);
+	for (unsigned i = 0; i < CONFIG_MAX_DEVICES; i++) {
+		for (unsigned w = 0; l->dev[i].is_used && w < l->d->n_workers; w++)
+			links_drain(l->dev[i].outer[w]);
+		links_del_device(l, i);
 	}
 	link_switch_destroy(l->sw);
 	if (l->pool)
@@ -204,7 +292,7 @@ int links_add_device(struct links *l, unsigned index, const struct device_net *n
 		return -ENOMEM;
 	}
 	memcpy(ports, dev->outer, l->d->n_workers * sizeof(*ports));
-	l->n_devices++;
+	dev->is_used = true;
 	return 0;
 }
 
@@ -239,9 +327,9 @@ static char *take_word(char **line)
 	return word;
 }
 
-static json_t *device_json(const struct links *l, unsigned index)
+static json_t *device_json(const struct links *l, const struct device *of)
 {
-	const struct links_device *dev = &l->dev[index];
+	const struct links_device *dev = &l->dev[of->index];
 	uint64_t count[LINK_FAULT_N_COUNTS];
 	char rules[FAULT_TEXT_MAX];
 	json_t *counts = json_object();
@@ -250,7 +338,7 @@ static json_t *device_json(const struct links *l, unsigned index)
 	for (unsigned i = 0; i < LINK_FAULT_N_COUNTS; i++)
 		json_object_set_new(counts, link_fault_count_name[i],
 				    json_integer((json_int_t)count[i]));
-	return json_pack("{s:s, s:s, s:o}", "device", l->d->device[index]->name, "rules",
+	return json_pack("{s:s, s:s, s:o}", "device", of->name, "rules",
 			 link_fault_text(dev->fault, rules, sizeof(rules)), "counters", counts);
 }
 
@@ -279,12 +367,14 @@ static json_t *run(struct links *l, const char *verb, char *line, char *err, uns
 	if (!strcmp(verb, "set") && (!line || !line[strspn(line, " ")]))
 		snprintf(err, size, "which faults? set %s NAME=VALUE...", name);
 
-	for (unsigned i = 0; !*err && i < l->n_devices; i++) {
-		if (name && strcmp(name, l->d->device[i]->name))
+	for (unsigned i = 0; !*err && i < l->d->n_devices; i++) {
+		const struct device *dev = l->d->device[i];
+
+		if (name && strcmp(name, dev->name))
 			continue;
 		found++;
-		run_on(l, i, verb, line ? line : "", err, size);
-		json_array_append_new(list, device_json(l, i));
+		run_on(l, dev->index, verb, line ? line : "", err, size);
+		json_array_append_new(list, device_json(l, dev));
 	}
 	if (!found && !*err)
 		snprintf(err, size, "there is no device %s", name);

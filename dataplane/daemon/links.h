@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the devices are connected to: the embedded switch or a link of their own, and for each
- * device the faults that `uroce fault` may order on its ports. Control thread, and no worker may
- * run during create, add_device and destroy.
+ * device the faults that `uroce fault` may order on its ports. Control thread; workers may run, but
+ * not during create and destroy.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dataplane/daemon/device_net.h"
 #include "dataplane/daemon/metrics.h"
 
 struct daemon;
+struct device;
 struct links;
 struct link_port;
 struct neighbours;
@@ -26,6 +28,24 @@ int links_add_device(struct links *l, unsigned index, const struct device_net *n
 
 /* Where the peers of device `index` are; NULL: its link needs nobody to tell. */
 struct neighbours *links_neighbours(const struct links *l, unsigned index);
+
+/* The last thing a worker does with its port. */
+void links_drain(struct link_port *port);
+
+struct daemon *links_daemon(const struct links *l);
+
+/*
+ * The interface behind the device got an address, or lost one; if_index: the interface's. 0 or a
+ * negative errno, logged.
+ */
+int links_add_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN], unsigned if_index);
+void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN]);
+
+/* Closes the device's link; every worker must have drained its port. */
+void links_del_device(struct links *l, unsigned index);
+
+/* Nothing passes the device's port while it is cut, nor is anything kept. 0 or -ENOMEM. */
+int links_cut(struct links *l, unsigned index, bool is_cut);
 
 void links_count(const struct links *l, unsigned index, struct metrics_port *out);
 

@@ -8,6 +8,7 @@
 
 static enum log_level max_level = LOG_LEVEL_WARNING;
 static const char *const level_name[] = { "error", "warning", "info", "debug" };
+static _Thread_local char last_error[512];
 #define N_LEVELS (sizeof(level_name) / sizeof(level_name[0]))
 
 void log_set_level(enum log_level level)
@@ -28,12 +29,22 @@ int log_level_parse(const char *name)
 	return -1;
 }
 
+const char *log_last_error(void)
+{
+	return last_error;
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
 	char line[1024];
 	va_list ap;
 	int n, m;
 
+	if (level == LOG_LEVEL_ERROR) {
+		va_start(ap, fmt);
+		vsnprintf(last_error, sizeof(last_error), fmt, ap);
+		va_end(ap);
+	}
 	if (level > max_level)
 		return;
 	n = snprintf(line, sizeof(line), "uroced: %s%s",

@@ -8,6 +8,8 @@ void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 
 /* The level's number for "error", "warning", "info", "debug"; -1 for another word. */
+/* What this thread logged last as an error, for whoever asked for what failed. */
+const char *log_last_error(void);
 int log_level_parse(const char *name);
 
 __attribute__((format(printf, 2, 3))) void log_line(enum log_level level, const char *fmt, ...);

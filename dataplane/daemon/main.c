@@ -18,6 +18,9 @@
 #include "dataplane/daemon/links.h"
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/metrics.h"
+#include "dataplane/daemon/plug.h"
+#include "dataplane/daemon/plug_cmd.h"
+#include "dataplane/daemon/portwatch.h"
 #include "dataplane/daemon/sandbox.h"
 #include "dataplane/daemon/session.h"
 #include "dataplane/daemon/telemetry.h"
@@ -28,6 +31,7 @@ enum { EXIT_RUNNING = 3 };
 
 static struct daemon the_daemon;
 static struct links *the_links;
+static struct portwatch *the_watch;
 
 /* Signals come through a descriptor; threads made from here on inherit the mask. */
 static void block_signals(void)
@@ -81,25 +85,6 @@ static int make_workers(struct daemon *d)
 	return 0;
 }
 
-static int make_device(struct daemon *d, unsigned index)
-{
-	struct link_port *ports[UROCE_MAX_WORKERS];
-	struct device_net net;
-	int err = device_net_make(&net, &d->conf.device[index], index);
-
-	if (!err)
-		err = links_add_device(the_links, index, &net, ports);
-	if (!err)
-		err = device_create(&d->device[index], d, index, &net, ports);
-	if (err)
-		return err;
-	d->n_devices++;
-	d->device[index]->neighbours = links_neighbours(the_links, index);
-	for (unsigned w = 0; !err && w < d->n_workers; w++)
-		err = worker_add_device(d->worker[w], d->device[index]->engine[w], ports[w]);
-	return err;
-}
-
 static int make_devices(struct daemon *d)
 {
 	int err = links_create(&the_links, d);
@@ -109,8 +94,13 @@ static int make_devices(struct daemon *d)
 	metrics_set_link(count_link);
 	d->fault = links_fault;
 	d->fault_ctx = the_links;
-	for (unsigned i = 0; !err && i < d->conf.n_devices; i++)
-		err = make_device(d, i);
+	d->plug = plug_command;
+	d->plug_ctx = the_links;
+	for (unsigned i = 0; !err && i < d->conf.n_devices; i++) {
+		struct device *dev;
+
+		err = plug_in(d, the_links, &d->conf.device[i], &dev);
+	}
 	return err;
 }
 
@@ -131,7 +121,7 @@ static void end_sessions(struct daemon *d)
 
 		if (!s || s->role != SESSION_CLIENT)
 			continue;
-		__atomic_store_n(&session_uar(s)->fatal, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&session_uar(s)->fatal, UROCE_UAR_ENDED, __ATOMIC_RELEASE);
 		session_event(s, 0, UROCE_EVENT_DEVICE_FATAL);
 	}
 	for (unsigned w = 0; w < d->n_workers; w++)
@@ -145,6 +135,7 @@ static void take_down(struct daemon *d)
 {
 	if (d->control)
 		end_sessions(d);
+	portwatch_close(the_watch);
 	classtree_remove(d);
 	if (d->control)
 		control_destroy(d);
@@ -179,6 +170,8 @@ static int bring_up(struct daemon *d)
 		err = control_create(d);
 	for (unsigned i = 0; !err && i < d->n_devices; i++)
 		err = device_watch_neighbours(d->device[i]);
+	if (!err)
+		err = portwatch_open(&the_watch, d, the_links);
 	if (!err)
 		err = start_workers(d);
 	return err;

@@ -145,8 +145,16 @@ bool metrics_refresh(struct daemon *d)
 	if (!last)
 		last = calloc(CONFIG_MAX_DEVICES * n, sizeof(*last));
 	for (unsigned i = 0; last && i < d->n_devices; i++)
-		changed |= refresh_device(d, d->device[i], last + i * n);
+		changed |= refresh_device(d, d->device[i], last + d->device[i]->index * n);
 	return changed;
+}
+
+void metrics_forget(const struct device *dev)
+{
+	unsigned n = N_PORT_FILES + engine_n_counters();
+
+	if (last)
+		memset(last + dev->index * n, 0, n * sizeof(*last));
 }
 
 void metrics_free(void)

@@ -28,4 +28,6 @@ const char *metrics_port_file(unsigned i, const struct metrics_port *m, uint64_t
 
 /* Writes changed values into the class tree. True: something had changed since the last time. */
 bool metrics_refresh(struct daemon *d);
+/* The device is gone, and with it the files. */
+void metrics_forget(const struct device *dev);
 void metrics_free(void);

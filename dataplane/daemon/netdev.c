@@ -177,3 +177,33 @@ int netdev_read_addr(struct netdev *n, const uint8_t gid[GID_LEN])
 	freeifaddrs(list);
 	return err;
 }
+
+static bool has_addr(const struct netdev *n, const uint8_t gid[GID_LEN])
+{
+	for (unsigned i = 0; i < n->n_addrs; i++)
+		if (!memcmp(n->addr[i], gid, GID_LEN))
+			return true;
+	return false;
+}
+
+void netdev_compare(struct netdev_diff *diff, const struct netdev *before, const struct netdev *now)
+{
+	diff->n_gone = diff->n_new = 0;
+	for (unsigned i = 0; i < before->n_addrs; i++)
+		if (before->index != now->index || !has_addr(now, before->addr[i]))
+			memcpy(diff->gone[diff->n_gone++], before->addr[i], GID_LEN);
+	for (unsigned i = 0; i < now->n_addrs; i++)
+		if (before->index != now->index || !has_addr(before, now->addr[i]))
+			memcpy(diff->added[diff->n_new++], now->addr[i], GID_LEN);
+}
+
+void netdev_drop_addr(struct netdev *n, const uint8_t gid[GID_LEN])
+{
+	for (unsigned i = 0; i < n->n_addrs; i++) {
+		if (memcmp(n->addr[i], gid, GID_LEN))
+			continue;
+		n->n_addrs--;
+		memmove(n->addr[i], n->addr[i + 1], (n->n_addrs - i) * sizeof(n->addr[0]));
+		return;
+	}
+}

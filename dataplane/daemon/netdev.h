@@ -20,6 +20,18 @@ struct netdev {
 	uint8_t addr[NETDEV_MAX_ADDRS][GID_LEN]; /* IPv4 first, then IPv6, link-local ones last */
 };
 
+/* What has changed between two looks. */
+struct netdev_diff {
+	unsigned n_gone, n_new;
+	uint8_t gone[NETDEV_MAX_ADDRS][GID_LEN];
+	uint8_t added[NETDEV_MAX_ADDRS][GID_LEN];
+};
+void netdev_compare(struct netdev_diff *diff, const struct netdev *before,
+		    const struct netdev *now);
+
+/* As if it did not have this address. */
+void netdev_drop_addr(struct netdev *n, const uint8_t gid[GID_LEN]);
+
 /* 0; -ENODEV: no such interface; or another negative errno. */
 int netdev_read(struct netdev *n, const char *name);
 

@@ -8,6 +8,7 @@
 #define RUNDIR_SOCKET "control.sock"
 #define RUNDIR_PID    "uroced.pid"
 #define RUNDIR_SYS    "sys"
+#define RUNDIR_DEV    "dev" /* nodes of the devices */
 
 struct rundir {
 	char path[PATH_MAX]; /* absolute */

@@ -361,6 +361,7 @@ int session_open(struct session *s, struct device *dev, uint64_t probe_addr, int
 		goto leave;
 	session_open_memory(s);
 	s->role = SESSION_CLIENT;
+	device_hold(dev);
 	return 0;
 leave:
 	leave_workers(s);
@@ -386,6 +387,7 @@ static void close_client(struct session *s)
 	appmem_close(s->mem);
 	if (s->cmd_fd >= 0)
 		close(s->cmd_fd);
+	device_release(s->dev);
 }
 
 void session_destroy(struct session *s)

@@ -86,7 +86,7 @@ static json_t *devices_json(const struct daemon *d)
 		json_array_append_new(list,
 				      json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:o, s:o}", "name",
 						dev->name, "node_guid", guid, "state",
-						dev->net.is_up ? "ACTIVE" : "DOWN", "mac", mac,
+						device_is_up(dev) ? "ACTIVE" : "DOWN", "mac", mac,
 						"mtu", (int)dev->net.path_mtu, "link",
 						device_link_name[dev->net.link], "gids",
 						gids_json(dev), "counters", counters_json(dev)));

@@ -8,10 +8,11 @@
 
 #include "dataplane/daemon/daemon.h"
 #include "dataplane/daemon/device.h"
+#include "dataplane/daemon/device_list.h"
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/metrics.h"
 
-/* The handlers' threads are DPDK's: they look at devices and counters only, which do not move. */
+/* The handlers' threads are DPDK's: they look at the list of devices under its lock. */
 static const struct daemon *the_daemon;
 
 static int list_devices(const char *cmd, const char *params, struct rte_tel_data *out)
@@ -19,22 +20,26 @@ static int list_devices(const char *cmd, const char *params, struct rte_tel_data
 	(void)cmd;
 	(void)params;
 	rte_tel_data_start_array(out, RTE_TEL_STRING_VAL);
+	device_list_lock();
 	for (unsigned i = 0; i < the_daemon->n_devices; i++)
 		rte_tel_data_add_array_string(out, the_daemon->device[i]->name);
+	device_list_unlock();
 	return 0;
 }
 
 static int list_counters(const char *cmd, const char *params, struct rte_tel_data *out)
 {
-	const struct device *dev = params ? daemon_device(the_daemon, params) : NULL;
+	const struct device *dev;
 
 	(void)cmd;
-	if (!dev)
-		return -ENODEV;
-	rte_tel_data_start_dict(out);
-	for (unsigned i = 0; i < engine_n_counters(); i++)
+	device_list_lock();
+	dev = params ? daemon_device(the_daemon, params) : NULL;
+	if (dev)
+		rte_tel_data_start_dict(out);
+	for (unsigned i = 0; dev && i < engine_n_counters(); i++)
 		rte_tel_data_add_dict_u64(out, engine_counter_name(i), metrics_engine(dev, i));
-	return 0;
+	device_list_unlock();
+	return dev ? 0 : -ENODEV;
 }
 
 void telemetry_register(const struct daemon *d)

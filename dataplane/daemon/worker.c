@@ -391,6 +391,23 @@ int worker_add_device(struct worker *w, struct engine *engine, struct link_port 
 	return fd < 0 ? 0 : watch(w, fd, EPOLLIN);
 }
 
+void worker_del_device(struct worker *w, const struct link_port *port)
+{
+	unsigned at = 0;
+	int fd;
+
+	while (at < w->n_dev && w->dev[at].port != port)
+		at++;
+	if (at == w->n_dev)
+		return;
+	fd = port->ops->wait_fd(port);
+	if (fd >= 0)
+		epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	port->ops->free(w->dev[at].port, w->dev[at].spare, w->dev[at].n_spare);
+	w->n_dev--;
+	memmove(w->dev + at, w->dev + at + 1, (w->n_dev - at) * sizeof(w->dev[0]));
+}
+
 int worker_add_doorbells(struct worker *w, const struct worker_doorbells *d)
 {
 	int err;

@@ -59,5 +59,7 @@ void worker_get_status(const struct worker *w, struct worker_status *out);
 
 /* Inside worker_call, or while there is no thread. 0 or a negative errno. */
 int worker_add_device(struct worker *w, struct engine *engine, struct link_port *port);
+/* Frees what it kept of the port and never touches it again; doorbells of the engine stay. */
+void worker_del_device(struct worker *w, const struct link_port *port);
 int worker_add_doorbells(struct worker *w, const struct worker_doorbells *d);
 void worker_del_doorbells(struct worker *w, const struct uroce_uar_worker *page);

@@ -19,3 +19,4 @@ int uroce_status(int argc, char **argv);
 int uroce_doctor(int argc, char **argv);
 int uroce_stop(int argc, char **argv);
 int uroce_fault(int argc, char **argv);
+int uroce_device(int argc, char **argv);

@@ -14,7 +14,7 @@ static const struct {
 } commands[] = {
 	{ "run", "uroce run", uroce_run },          { "status", "uroce status", uroce_status },
 	{ "doctor", "uroce doctor", uroce_doctor }, { "stop", "uroce stop", uroce_stop },
-	{ "fault", "uroce fault", uroce_fault },
+	{ "fault", "uroce fault", uroce_fault },    { "device", "uroce device", uroce_device },
 };
 
 struct main_args {
@@ -51,6 +51,7 @@ static const struct argp main_argp = {
 	       "  run [-d DEVICE] -- PROGRAM   run PROGRAM with the devices visible to it\n"
 	       "  status [--json]              show devices, clients and queue pairs\n"
 	       "  doctor [--json]              check what can keep a device from showing up\n"
+	       "  device add|del|set|show      devices that come and go, ports up and down\n"
 	       "  fault set|show|clear         lose, delay or damage packets on purpose\n"
 	       "  stop                         stop the daemon\n"
 	       "\n"

@@ -130,11 +130,24 @@ static int add_nodes(int dev, const struct tree *t, const char *only)
 	return 0;
 }
 
-int shadow_dev(const struct tree *t, const char *only)
+/* The daemon's own directory, in which nodes of later devices appear. */
+static int bind_nodes(const char *run_dir)
+{
+	int dir = open_dir(run_dir), err = dir < 0 ? dir : 0;
+
+	if (!err)
+		err = bind_at(dir, "dev", "/dev/infiniband", true);
+	if (dir >= 0)
+		close(dir);
+	return err;
+}
+
+int shadow_dev(const char *run_dir, const struct tree *t, const char *only)
 {
 	static const char *const none[] = { NULL };
 	static const char *const infiniband[] = { "infiniband", NULL };
 	int dev = open_dir("/dev"), old = open_dir("/dev/infiniband");
+	bool is_live = old < 0 && !only;
 	int err = dev < 0 ? dev : 0;
 
 	/* An overlay would hide /dev/shm and /dev/pts; so /dev is built anew, out of bind mounts.
@@ -151,7 +164,7 @@ int shadow_dev(const struct tree *t, const char *only)
 			err = copy_dir(old, "/dev/infiniband", none);
 	}
 	if (!err)
-		err = add_nodes(dev, t, only);
+		err = is_live ? bind_nodes(run_dir) : add_nodes(dev, t, only);
 	if (old >= 0)
 		close(old);
 	if (dev >= 0)
@@ -170,6 +183,8 @@ static int bind_class(int from, int ours, const char *name, const struct tree *t
 	snprintf(dir, sizeof(dir), "/sys/class/%s", name);
 	if (mkdir(dir, 0755))
 		return -errno;
+	if (!only && faccessat(from, name, F_OK, 0))
+		return bind_at(ours, name, dir, true);
 	for (unsigned i = 0; i < t->n_devs; i++)
 		skip[i + 1] = is_verbs ? t->devs[i].uverbs : t->devs[i].name;
 	old = openat(from, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -227,10 +242,32 @@ static int shadow_by_overlay(const char *root)
 	return mount("uroce", "/sys/class", "overlay", MS_NOSUID | MS_RDONLY, options) ? -errno : 0;
 }
 
+/* Where the host has no such class ours is bound whole: an overlay need not show later devices. */
+static int bind_live(const char *root, const char *name, bool is_ours_alone)
+{
+	char path[PATH_MAX], target[64];
+	int ours, err;
+
+	if (!is_ours_alone)
+		return 0;
+	snprintf(path, sizeof(path), "%s/class", root);
+	snprintf(target, sizeof(target), "/sys/class/%s", name);
+	ours = open_dir(path);
+	err = ours < 0 ? ours : bind_at(ours, name, target, true);
+	if (ours >= 0)
+		close(ours);
+	return err;
+}
+
 int shadow_sys_class(const char *root, const struct tree *t, const char *only)
 {
+	bool has_devices = !access("/sys/class/infiniband", F_OK);
+	bool has_verbs = !access("/sys/class/infiniband_verbs", F_OK);
+	int err;
+
 	/* An overlay can add names but not hide them. */
-	if (!only && !shadow_by_overlay(root))
-		return 0;
-	return shadow_by_binds(root, t, only);
+	if (only || shadow_by_overlay(root))
+		return shadow_by_binds(root, t, only);
+	err = bind_live(root, "infiniband", !has_devices);
+	return err ? err : bind_live(root, "infiniband_verbs", !has_verbs);
 }

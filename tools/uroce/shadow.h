@@ -11,4 +11,4 @@
 int shadow_sys_class(const char *root, const struct tree *t, const char *only);
 
 /* Adds a node to /dev/infiniband for each device of t. 0 or a negative errno. */
-int shadow_dev(const struct tree *t, const char *only);
+int shadow_dev(const char *run_dir, const struct tree *t, const char *only);

@@ -146,7 +146,7 @@ int view_enter(const struct view *v, struct view_error *e)
 	}
 	if (!err) {
 		e->step = "making their nodes under /dev/infiniband";
-		err = shadow_dev(&t, v->device);
+		err = shadow_dev(v->run_dir, &t, v->device);
 	}
 	if (!err) {
 		e->step = "refusing RDMA netlink (seccomp)";

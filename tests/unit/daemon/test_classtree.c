@@ -122,6 +122,43 @@ START_TEST(counters_appear_when_they_move_and_only_then)
 }
 END_TEST
 
+START_TEST(a_device_comes_and_goes)
+{
+	struct device *dev = rig.device[1];
+
+	ck_assert_int_eq(classtree_create(&rig), 0);
+	ck_assert_int_eq(faccessat(rig.dir.fd, "dev/uverbs101", R_OK | W_OK, 0), 0);
+	classtree_del(&rig, dev);
+	ck_assert_int_ne(faccessat(rig.dir.fd, "sys/class/infiniband/uroce1", F_OK, 0), 0);
+	ck_assert_int_ne(faccessat(rig.dir.fd, "sys/class/infiniband_verbs/uverbs101", F_OK, 0), 0);
+	ck_assert_int_ne(faccessat(rig.dir.fd, "dev/uverbs101", F_OK, 0), 0);
+	ck_assert_str_eq(text("infiniband_verbs/uverbs100/ibdev"), "uroce0\n");
+	dev->uverbs = 7;
+	ck_assert_int_eq(classtree_add(&rig, dev), 0);
+	ck_assert_str_eq(text("infiniband_verbs/uverbs107/ibdev"), "uroce1\n");
+	ck_assert_str_eq(text("infiniband/uroce1/ports/1/gids/1"),
+			 "0000:0000:0000:0000:0000:ffff:c612:0002\n");
+	ck_assert_int_ne(faccessat(rig.dir.fd, "sys.new", F_OK, 0), 0);
+}
+END_TEST
+
+START_TEST(state_and_gids_follow_the_device_in_place)
+{
+	struct device *dev = rig.device[0];
+
+	ck_assert_int_eq(classtree_create(&rig), 0);
+	dev->is_admin_down = true;
+	gid_table_del(&dev->gids, 1);
+	classtree_update(&rig, dev);
+	ck_assert_str_eq(text("infiniband/uroce0/ports/1/state"), "1: DOWN\n");
+	ck_assert_str_eq(text("infiniband/uroce0/ports/1/gids/1"),
+			 "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	dev->is_admin_down = false;
+	classtree_update(&rig, dev);
+	ck_assert_str_eq(text("infiniband/uroce0/ports/1/state"), "4: ACTIVE\n");
+}
+END_TEST
+
 Suite *suite_make(void)
 {
 	Suite *s = suite_create("classtree");
@@ -132,6 +169,8 @@ Suite *suite_make(void)
 	tcase_add_test(tc, the_provider_finds_the_socket);
 	tcase_add_test(tc, a_tree_left_behind_is_replaced_and_links_are_not_followed);
 	tcase_add_test(tc, counters_appear_when_they_move_and_only_then);
+	tcase_add_test(tc, a_device_comes_and_goes);
+	tcase_add_test(tc, state_and_gids_follow_the_device_in_place);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dataplane/daemon/log.h"
 #include "tests/support/ck_main.h"
@@ -136,6 +137,67 @@ START_TEST(an_interface_that_is_down_makes_a_port_that_is_down)
 }
 END_TEST
 
+static void give(struct netdev *n, unsigned index, const char *const *text)
+{
+	memset(n, 0, sizeof(*n));
+	n->index = index;
+	n->is_up = true;
+	while (*text)
+		ck_assert_int_eq(gid_parse(*text++, n->addr[n->n_addrs++]), 0);
+}
+
+START_TEST(gids_follow_the_addresses_and_keep_their_index)
+{
+	struct netdev now;
+	struct device_net n;
+
+	ck_assert_int_eq(make(&n, "link=switch"), 0); /* GID 1 is none of the kernel's */
+	give(&now, 3,
+	     (const char *const[]) { "192.0.2.1", "fd91::1", "fe80::55:52ff:fe4f:6", NULL });
+	ck_assert(device_net_take(&n, &now));
+	assert_gid(&n, 0, "fe80::55:52ff:fe4f:6", true);
+	assert_gid(&n, 1, "198.18.0.6", false);
+	assert_gid(&n, 2, "192.0.2.1", true);
+	assert_gid(&n, 3, "fd91::1", true);
+	ck_assert(!device_net_take(&n, &now));
+
+	give(&now, 3, (const char *const[]) { "192.0.2.9", "fd91::1", NULL });
+	now.is_up = false;
+	ck_assert(device_net_take(&n, &now));
+	ck_assert(!n.is_up);
+	assert_gid(&n, 0, "fe80::55:52ff:fe4f:6", false);
+	assert_gid(&n, 2, "192.0.2.9", true);
+	assert_gid(&n, 3, "fd91::1", true);
+
+	memset(&now, 0, sizeof(now)); /* the interface is gone */
+	ck_assert(device_net_take(&n, &now));
+	assert_gid(&n, 0, "fe80::55:52ff:fe4f:6", false);
+	ck_assert_ptr_null(gid_table_get(&n.gids, 2));
+	ck_assert_ptr_null(gid_table_get(&n.gids, 3));
+	ck_assert_uint_eq(n.kernel_gids, 0);
+}
+END_TEST
+
+START_TEST(an_interface_made_anew_has_all_its_addresses_anew)
+{
+	struct netdev before, now;
+	struct netdev_diff diff;
+
+	give(&before, 3, (const char *const[]) { "192.0.2.1", "192.0.2.2", NULL });
+	give(&now, 4, (const char *const[]) { "192.0.2.2", NULL });
+	netdev_compare(&diff, &before, &now);
+	ck_assert_uint_eq(diff.n_gone, 2);
+	ck_assert_uint_eq(diff.n_new, 1);
+	now.index = 3;
+	netdev_compare(&diff, &before, &now);
+	ck_assert_uint_eq(diff.n_gone, 1);
+	ck_assert_mem_eq(diff.gone[0], before.addr[0], GID_LEN);
+	ck_assert_uint_eq(diff.n_new, 0);
+	netdev_drop_addr(&now, before.addr[1]);
+	ck_assert_uint_eq(now.n_addrs, 0);
+}
+END_TEST
+
 Suite *suite_make(void)
 {
 	Suite *s = suite_create("device_net");
@@ -148,6 +210,8 @@ Suite *suite_make(void)
 	tcase_add_test(tc, every_address_of_127_is_on_lo);
 	tcase_add_test(tc, what_the_kernel_does_not_have_is_refused);
 	tcase_add_test(tc, an_interface_that_is_down_makes_a_port_that_is_down);
+	tcase_add_test(tc, gids_follow_the_addresses_and_keep_their_index);
+	tcase_add_test(tc, an_interface_made_anew_has_all_its_addresses_anew);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A device's network changes while it runs. */
+#include <string.h>
+
+#include "dataplane/daemon/device_net.h"
+
+void device_net_look(struct netdev *now, const struct config_device *c)
+{
+	uint8_t gid[GID_LEN];
+	int err;
+
+	if (*c->addr)
+		err = gid_parse(c->addr, gid) ? -1 : netdev_read_addr(now, gid);
+	else
+		err = netdev_read(now, c->interface);
+	if (err)
+		memset(now, 0, sizeof(*now));
+}
+
+bool device_net_take(struct device_net *n, const struct netdev *now)
+{
+	struct netdev_diff diff;
+	bool changed = false;
+	char name[IF_NAMESIZE];
+
+	netdev_compare(&diff, &n->dev, now);
+	for (unsigned i = 0; i < diff.n_gone; i++) {
+		int at = gid_table_find(&n->gids, diff.gone[i]);
+
+		if (at < 0)
+			continue;
+		n->kernel_gids &= ~(1u << at);
+		if (at > 0) {
+			gid_table_del(&n->gids, (uint32_t)at);
+			changed = true;
+		}
+	}
+	for (unsigned i = 0; i < diff.n_new; i++) {
+		int at = gid_table_find(&n->gids, diff.added[i]);
+
+		if (at < 0) {
+			at = gid_table_add(&n->gids, diff.added[i]);
+			changed |= at >= 0;
+		}
+		if (at >= 0)
+			n->kernel_gids |= 1u << at;
+	}
+	n->is_up = now->is_up;
+	memcpy(name, n->dev.name, sizeof(name));
+	n->dev = *now;
+	memcpy(n->dev.name, name, sizeof(name)); /* it may come back */
+	return changed;
+}
