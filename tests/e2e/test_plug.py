@@ -1,0 +1,248 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Devices that come and go while daemon and programs run, and ports that go down and up."""
+import json
+import os
+
+from harness import NOBODY, Daemon, case, free_port, is_listening, need_nobody, run_cases, wait_for
+from lab import ADDR, Lab
+
+
+def status(d):
+    return json.loads(d.command("status", "--json").output)
+
+
+def names(d):
+    return [x["name"] for x in status(d)["devices"]]
+
+
+def listed(d):
+    lines = d.run("ibv_devices").output.splitlines()
+    return sorted(line.split()[0] for line in lines[2:] if line.strip())
+
+
+def pingpong(d, server, client, *more, host="localhost", **options):
+    port = free_port()
+    args = ["-g", "1", "-n", "200", "-c", "-p", port, *more]
+    d.pair(["ibv_rc_pingpong", "-d", server, *args],
+           ["ibv_rc_pingpong", "-d", client, *args, host], port, **options)
+
+
+def watch(d, *argv):
+    """A verbs program of ours that says what it sees."""
+    p = d.start(d.own_program("verbs_events"), *argv)
+    wait_for("the program has the device open", lambda: "open" in p.output() or not p.is_alive())
+    return p
+
+
+def said(p, what):
+    wait_for(f"the program says '{what}'", lambda: what in p.output() or not p.is_alive())
+    assert what in p.output(), p.describe(p.proc.poll())
+
+
+@case("a new device is listed and carries traffic; removed, it is gone")
+def _():
+    with Daemon() as d:
+        assert d.command("device", "add", "name=late").output.strip() == "late"
+        assert listed(d) == ["late", "uroce0", "uroce1"], listed(d)
+        pingpong(d, "late", "uroce0")
+        pingpong(d, "uroce1", "late")
+        out = d.command("device", "show", "late").output
+        assert "late: ACTIVE, link switch" in out, out
+        d.command("device", "del", "late")
+        assert names(d) == ["uroce0", "uroce1"], names(d)
+        assert listed(d) == ["uroce0", "uroce1"], listed(d)
+        left = os.listdir(os.path.join(d.run_dir, "sys/class/infiniband"))
+        assert sorted(left) == ["uroce0", "uroce1"], left
+        pingpong(d, "uroce0", "uroce1")
+
+
+@case("a program that lists again finds a new device, and opens it")
+def _():
+    with Daemon() as d:
+        p = watch(d, "list", "uroce0", "late")
+        d.command("device", "add", "name=late")
+        said(p, "late is there, and opens")
+        assert p.wait() == 0, p.describe(p.proc.poll())
+
+
+@case("removal below a program: DEVICE_FATAL, its requests come back flushed, then EIO")
+def _():
+    with Daemon("--workers", "2") as d:
+        d.command("device", "add", "name=late")
+        p = watch(d, "removal", "late")
+        d.command("device", "del", "late")
+        code = p.wait()
+        assert code == 0, p.describe(code)
+        wait_for("the daemon has forgotten the program", lambda: not status(d)["clients"])
+
+
+@case("the same name comes again while a program still holds the old device")
+def _():
+    with Daemon() as d:
+        d.command("device", "add", "name=late")
+        p = watch(d, "hold", "late")
+        d.command("device", "del", "late")
+        said(p, "DEVICE_FATAL")
+        d.command("device", "add", "name=late")
+        assert listed(d) == ["late", "uroce0", "uroce1"], listed(d)
+        pingpong(d, "late", "uroce1")
+        p.kill()
+        pingpong(d, "late", "uroce0")
+
+
+@case("devices come and go while others carry traffic undisturbed")
+def _():
+    with Daemon("--workers", "2") as d:
+        port = free_port()
+        args = ["-x", "1", "-F", "-D", "6", "-s", "65536", "-p", port]
+        s = d.start("ib_write_bw", "-d", "uroce0", *args)
+        wait_for("the server listens", lambda: is_listening(port, s.pid) or not s.is_alive())
+        c = d.start("ib_write_bw", "-d", "uroce1", *args, "localhost")
+        wait_for("traffic flows", lambda: status(d)["devices"][0]["counters"]["rx_packets"] > 1000)
+        turns = 0
+        while c.is_alive() and turns < 80:
+            name = d.command("device", "add", "link=switch").output.strip()
+            assert name == "uroce2", name
+            d.command("device", "del", name)
+            turns += 1
+        assert turns > 3, turns  # 80 of them go once around the numbers of the nodes
+        code = c.wait()
+        assert code == 0 and s.wait() == 0, c.describe(code) + s.describe(s.proc.poll())
+        counters = status(d)["devices"][0]["counters"]
+        assert counters["local_ack_timeout_err"] == 0, counters
+        print(f"# {turns} devices came and went")
+
+
+@case("the port of a device goes down and up: events, state, and traffic that waits")
+def _():
+    with Daemon() as d:
+        p = watch(d, "ports", "uroce0")
+        state = os.path.join(d.run_dir, "sys/class/infiniband/uroce0/ports/1/state")
+        d.command("device", "set", "uroce0", "down")
+        said(p, "PORT_ERR port 1, it is 1")
+        with open(state, encoding="ascii") as f:
+            assert f.read() == "1: DOWN\n"
+        assert "uroce0: DOWN" in d.command("device", "show").output
+        d.command("device", "set", "uroce0", "up")
+        said(p, "PORT_ACTIVE port 1, it is 4")
+        with open(state, encoding="ascii") as f:
+            assert f.read() == "4: ACTIVE\n"
+        p.kill()
+        pingpong(d, "uroce0", "uroce1")
+
+
+@case("what cannot be is told in a sentence")
+def _():
+    with Daemon() as d:
+        for words, sentence in (
+                (["add", "name=uroce0"], "there is a device uroce0 already"),
+                (["add", "link=udp"], "needs either addr or interface"),
+                (["add", "link=udp", "interface=nosuch0"], "nosuch0: No such device"),
+                (["add", "speed=9"], "'speed' is none of"),
+                (["del", "uroce7"], "there is no device uroce7"),
+                (["set", "uroce0", "sideways"], "up or down"),
+                (["show", "uroce7"], "there is no device uroce7")):
+            out = d.command("device", *words, expect=1).output
+            assert sentence in out, out
+        for _ in range(14):
+            d.command("device", "add", "link=switch")
+        out = d.command("device", "add", "link=switch", expect=1).output
+        assert "there are 16 devices" in out, out
+        d.command("device", "frob", expect=2)
+        d.command("device", "del", expect=2)
+
+
+@case("udp devices, also one that is the last, come and go")
+def _():
+    lab = Lab(hosts="a")
+    with lab, Daemon("--device", "link=udp,addr=127.0.0.1", netns=lab.netns["a"]) as d:
+        d.command("device", "add", "name=right", "link=udp", "addr=127.0.0.2")
+        pingpong(d, "uroce0", "right", host="127.0.0.1")
+        out = d.command("device", "add", "name=again", "link=udp", "addr=127.0.0.2", expect=1)
+        assert "4791 is taken" in out.output, out.output
+        for name in ("right", "uroce0"):
+            d.command("device", "del", name)
+        assert not names(d)
+        assert not listed(d)
+        d.command("device", "add", "name=uroce0", "link=udp", "addr=127.0.0.1")
+        d.command("device", "add", "name=right", "link=udp", "addr=127.0.0.2")
+        pingpong(d, "right", "uroce0", host="127.0.0.2")
+
+
+@case("as nobody: a udp device comes and goes")
+def _():
+    need_nobody()
+    lab = Lab(hosts="a")
+    with lab, Daemon("--device", "link=udp,addr=127.0.0.1", user=NOBODY,
+                     netns=lab.netns["a"]) as d:
+        d.command("device", "add", "name=right", "link=udp", "addr=127.0.0.2")
+        pingpong(d, "uroce0", "right", host="127.0.0.1")
+        d.command("device", "del", "right")
+        assert listed(d) == ["uroce0"]
+
+
+def gids(d, folder):
+    top = os.path.join(d.run_dir, "sys/class/infiniband/uroce0/ports/1", folder)
+    out = []
+    for i in range(16):
+        with open(os.path.join(top, str(i)), encoding="ascii") as f:
+            out.append(f.read().strip())
+    return out
+
+
+@case("the interface goes down and up, and gets and loses addresses")
+def _():
+    lab = Lab()
+    with lab, Daemon("--device", "link=udp,interface=veth0", netns=lab.netns["a"]) as a, \
+            Daemon("--device", "link=udp,interface=veth0", netns=lab.netns["b"]) as b:
+        p = watch(a, "ports", "uroce0")
+        new = "0000:0000:0000:0000:0000:ffff:c633:6401"  # 198.51.100.1
+        lab.ip("a", "addr", "add", "198.51.100.1/24", "dev", "veth0")
+        said(p, "GID_CHANGE port 1")
+        table = gids(a, "gids")
+        assert new in table and table.index(new) > 1, table
+        assert gids(a, "gid_attrs/ndevs")[table.index(new)] == "veth0"
+        lab.ip("b", "addr", "add", "198.51.100.2/24", "dev", "veth0")
+        there = "0000:0000:0000:0000:0000:ffff:c633:6402"
+        wait_for("b has it too", lambda: there in gids(b, "gids"))
+        port = free_port()
+        args = ["-n", "100", "-c", "-p", port, "-g"]
+        a.pair(["ibv_rc_pingpong", *args, table.index(new)],
+               ["ibv_rc_pingpong", *args, gids(b, "gids").index(there), ADDR["a"]], port,
+               client_daemon=b)
+        before = p.output().count("GID_CHANGE")
+        lab.ip("a", "addr", "del", "198.51.100.1/24", "dev", "veth0")
+        wait_for("the GID is gone", lambda: new not in gids(a, "gids"))
+        wait_for("one more event", lambda: p.output().count("GID_CHANGE") > before)
+        assert gids(a, "gids")[:2] == table[:2]
+        lab.ip("b", "link", "set", "veth0", "down")  # its peer loses the carrier
+        said(p, "PORT_ERR port 1, it is 1")
+        lab.ip("b", "link", "set", "veth0", "up")
+        said(p, "PORT_ACTIVE port 1, it is 4")
+        p.kill()
+
+
+@case("an interface that is removed and made anew")
+def _():
+    lab = Lab(hosts="a")
+
+    def make():
+        lab.ip("a", "link", "add", "left0", "type", "veth", "peer", "name", "right0")
+        lab.ip("a", "addr", "add", f"{ADDR['a']}/24", "dev", "left0")
+        for name in ("left0", "right0"):
+            lab.ip("a", "link", "set", name, "up")
+
+    with lab:
+        make()
+        with Daemon("--device", "link=udp,interface=left0", netns=lab.netns["a"]) as d:
+            p = watch(d, "ports", "uroce0")
+            lab.ip("a", "link", "del", "left0")
+            said(p, "PORT_ERR port 1, it is 1")
+            make()
+            said(p, "PORT_ACTIVE port 1, it is 4")
+            p.kill()
+            pingpong(d, "uroce0", "uroce0", host="127.0.0.1")
+
+
+run_cases()
