@@ -165,7 +165,8 @@ void check_netlink(struct check_world *w, struct check_result *r)
 			"then hides every device it does not own");
 		check_cure(r, "%s", cure);
 	} else if (netlink_is_refused()) {
-		check_ok(r, "not answered here%s%s", *names ? "; beside ours there is " : "", names);
+		check_ok(r, "not answered here%s%s", *names ? "; beside ours there is " : "",
+			 names);
 	} else {
 		check_bad(r, CHECK_WARN,
 			  "ib_core is loaded and answers with %s; a program that is not "
