@@ -85,9 +85,17 @@ static const struct verbs_impl impl_table[] = {
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_context *contexts;
 
-/* Events handed to the program, for the destroy call that waits until they are acknowledged. */
-static void async_event(struct ibv_context *ctx, struct ibv_async_event *event)
+/*
+ * Events handed to the program, for the destroy call that waits until they are acknowledged. The
+ * thread that reads an event may not be the one that made its object: the lock under which that
+ * became known makes all of it seen.
+ */
+static void async_event(struct ibv_context *ibctx, struct ibv_async_event *event)
 {
+	struct uroce_context *ctx = to_context(ibctx);
+
+	pthread_mutex_lock(&ctx->objects);
+	pthread_mutex_unlock(&ctx->objects);
 	switch ((int)event->event_type) {
 	case IBV_EVENT_CQ_ERR:
 		atomic_fetch_add(&to_cq(event->element.cq)->events_read, 1);
@@ -107,7 +115,7 @@ static void async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 		atomic_fetch_add(&to_srq(event->element.srq)->events_read, 1);
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
-		uroce_context_is_dead(to_context(ctx));
+		uroce_context_is_dead(ctx);
 		break;
 	default:
 		break;

@@ -274,10 +274,14 @@ int uroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return uroce_context_call(ctx, UROCE_OP_FIRE_CQ, &body, sizeof(body), NULL, 0);
 }
 
+/* As with asynchronous events: another thread may have made the CQ. */
 void uroce_cq_event(struct ibv_cq *ibcq)
 {
+	struct uroce_context *ctx = to_context(ibcq->context);
 	struct uroce_cq *cq = to_cq(ibcq);
 
+	pthread_mutex_lock(&ctx->objects);
+	pthread_mutex_unlock(&ctx->objects);
 	atomic_store_explicit(&cq->is_unlooked, true, memory_order_relaxed);
 	atomic_fetch_add(&cq->events_read, 1);
 }

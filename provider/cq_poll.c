@@ -37,7 +37,7 @@ static struct uroce_qp *qp_of(struct uroce_context *ctx, const struct uroce_cqe 
 
 	if (cqe->qp_slot >= UROCE_CTX_QPS)
 		return NULL;
-	qp = ctx->qp_slot[cqe->qp_slot];
+	qp = __atomic_load_n(&ctx->qp_slot[cqe->qp_slot], __ATOMIC_ACQUIRE);
 	return qp && qp->v.qp.qp_num == cqe->qpn ? qp : NULL;
 }
 

@@ -78,8 +78,9 @@ struct uroce_context {
 	struct uroce_cq *cqs;
 	struct uroce_qp *qps;
 	struct uroce_mr *mrs;
-	struct uroce_qp *qp_slot[UROCE_CTX_QPS]; /* an entry changes under the locks of its CQs */
-	struct uroce_context *next;              /* list of all contexts of this process */
+	/* Pollers hold one CQ's lock; an entry is set whole, and cleared under those of its CQs. */
+	struct uroce_qp *qp_slot[UROCE_CTX_QPS];
+	struct uroce_context *next; /* list of all contexts of this process */
 };
 
 struct uroce_cq {
@@ -310,7 +311,8 @@ void uroce_qp_free(struct uroce_qp *qp);
 /* A work queue in shared memory; depth 0: none. Domain: NULL or the parent domain. */
 int uroce_wq_init(struct uroce_wq *wq, struct uroce_pd *domain, struct uroce_ring *ring,
 		  uint8_t *slots, uint32_t depth, uint32_t stride);
-void uroce_qp_forget_work(struct uroce_qp *qp, bool leave); /* purge; leave: also leave the table */
+/* Purge; leave: also leave the table. `objects` held. */
+void uroce_qp_forget_work(struct uroce_qp *qp, bool leave);
 
 /* wr_ex.c: ibv_wr_* on a QP. 0, or EOPNOTSUPP for operations its type has not. */
 int uroce_wr_ex_check(enum ibv_qp_type type, uint64_t send_ops);

@@ -29,7 +29,7 @@ static bool is_sound(const struct uroce_context *ctx, const struct uroce_create_
 	uint32_t sge = r->cap.max_send_sge * (uint32_t)sizeof(struct uroce_sge);
 	uint32_t body = sge > r->cap.max_inline ? sge : r->cap.max_inline;
 
-	return r->slot < UROCE_CTX_QPS && r->worker < ctx->n_workers && !ctx->qp_slot[r->slot] &&
+	return r->slot < UROCE_CTX_QPS && r->worker < ctx->n_workers &&
 	       r->cap.max_send_sge <= UROCE_MAX_SGE && r->cap.max_recv_sge <= UROCE_MAX_SGE &&
 	       r->cap.max_inline <= UROCE_MAX_INLINE && r->cap.max_send_wr <= r->sq_depth &&
 	       r->cap.max_recv_wr <= r->rq_depth && r->size >= sizeof(struct uroce_qp_page) &&
@@ -38,6 +38,17 @@ static bool is_sound(const struct uroce_context *ctx, const struct uroce_create_
 	       fits(r, r->rq_off, r->rq_depth, r->rq_stride,
 		    (uint32_t)sizeof(struct uroce_rqe) +
 			    r->cap.max_recv_sge * (uint32_t)sizeof(struct uroce_sge));
+}
+
+/* Waits for who is just leaving it. */
+static bool is_slot_empty(struct uroce_context *ctx, uint32_t slot)
+{
+	bool is_empty;
+
+	pthread_mutex_lock(&ctx->objects);
+	is_empty = !ctx->qp_slot[slot];
+	pthread_mutex_unlock(&ctx->objects);
+	return is_empty;
 }
 
 int uroce_wq_init(struct uroce_wq *wq, struct uroce_pd *domain, struct uroce_ring *ring,
@@ -133,7 +144,7 @@ static int map_queues(struct uroce_context *ctx, struct uroce_qp *qp,
 	qp->mem = uroce_map(fd, r->size);
 	if (!qp->mem)
 		return errno;
-	if (!is_sound(ctx, r))
+	if (!is_sound(ctx, r) || !is_slot_empty(ctx, r->slot))
 		return EIO;
 	qp->mem_size = r->size;
 	qp->page = (struct uroce_qp_page *)qp->mem;
@@ -271,7 +282,9 @@ static void unlock_cqs(struct uroce_cq *a, struct uroce_cq *b)
 	uroce_unlock(&a->lock);
 }
 
-/* The daemon completes nothing more for this QP; what lies in its CQs must not reach the program.
+/*
+ * The daemon completes nothing more for this QP; what lies in its CQs must not reach the program.
+ * `objects` held.
  */
 void uroce_qp_forget_work(struct uroce_qp *qp, bool leave)
 {
@@ -282,7 +295,6 @@ void uroce_qp_forget_work(struct uroce_qp *qp, bool leave)
 		return;
 	if (!recv_cq)
 		recv_cq = send_cq;
-	pthread_mutex_lock(&ctx->objects);
 	lock_cqs(send_cq, recv_cq);
 	if (uroce_ctrl_is_ours(&ctx->ctrl)) {
 		uroce_cq_purge(send_cq, qp);
@@ -290,7 +302,7 @@ void uroce_qp_forget_work(struct uroce_qp *qp, bool leave)
 			uroce_cq_purge(recv_cq, qp);
 	}
 	if (leave) {
-		ctx->qp_slot[qp->slot] = NULL;
+		__atomic_store_n(&ctx->qp_slot[qp->slot], NULL, __ATOMIC_RELAXED);
 		for (struct uroce_qp **p = &ctx->qps; *p; p = &(*p)->next) {
 			if (*p == qp) {
 				*p = qp->next;
@@ -299,7 +311,6 @@ void uroce_qp_forget_work(struct uroce_qp *qp, bool leave)
 		}
 	}
 	unlock_cqs(send_cq, recv_cq);
-	pthread_mutex_unlock(&ctx->objects);
 }
 
 /* As for a CQ: unread events are dropped, read ones must be acknowledged first. */
@@ -320,11 +331,16 @@ int uroce_destroy_qp(struct ibv_qp *ibqp)
 	struct uroce_context *ctx = to_context(ibqp->context);
 	struct uroce_qp *qp = to_qp(ibqp);
 	uint32_t sent;
-	int err = uroce_context_destroy(ctx, UROCE_OP_DESTROY_QP, ibqp->handle, &sent);
+	int err;
 
+	/* The daemon may give the slot away at once: whoever gets it must find it empty. */
+	pthread_mutex_lock(&ctx->objects);
+	err = uroce_context_destroy(ctx, UROCE_OP_DESTROY_QP, ibqp->handle, &sent);
+	if (!err)
+		uroce_qp_forget_work(qp, true);
+	pthread_mutex_unlock(&ctx->objects);
 	if (err)
 		return err;
-	uroce_qp_forget_work(qp, true);
 	if (uroce_ctrl_is_ours(&ctx->ctrl))
 		await_acks(ctx, qp, sent);
 	pthread_cond_destroy(&ibqp->cond);

@@ -81,17 +81,19 @@ static void rewind_wq(struct uroce_wq *wq)
 
 int uroce_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
+	struct uroce_context *ctx = to_context(ibqp->context);
 	struct uroce_qp *qp = to_qp(ibqp);
 	struct uroce_modify_qp req = { .handle = ibqp->handle, .mask = (uint32_t)mask };
 	int err;
 
 	pack(&req.attr, attr);
-	err = uroce_context_call(to_context(ibqp->context), UROCE_OP_MODIFY_QP, &req, sizeof(req),
-				 NULL, 0);
+	err = uroce_context_call(ctx, UROCE_OP_MODIFY_QP, &req, sizeof(req), NULL, 0);
 	if (err)
 		return err;
 	if ((mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+		pthread_mutex_lock(&ctx->objects);
 		uroce_qp_forget_work(qp, false);
+		pthread_mutex_unlock(&ctx->objects);
 		rewind_wq(&qp->sq);
 		rewind_wq(&qp->rq);
 	}
