@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The way from the control thread into a worker: a ring of calls, each acknowledged. */
+/* The way from the control thread into a worker: one call at a time, each acknowledged. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,15 +7,17 @@
 
 #include "dataplane/daemon/worker.h"
 
+struct worker_cmd;
+
 struct worker_cmds {
-	struct rte_ring *ring;
+	struct worker_cmd *next; /* shared: stored by the one thread, taken by the other */
 	int done_fd; /* eventfd, blocking: the worker counts up, the control thread waits */
 };
 
 int worker_cmds_init(struct worker_cmds *c);
 void worker_cmds_fini(struct worker_cmds *c);
 
-/* Control thread: hands fn to the worker; wake it, then wait. */
+/* Control thread: hands fn to the worker; wake it, then wait, before the next. */
 struct worker_cmd {
 	worker_fn *fn;
 	void *arg;
