@@ -3,14 +3,19 @@
 # Sourced by quickstart and test: installs what is missing, configures and builds, saying only what
 # it does; the tools' own words are shown when they fail.
 
+# setup_dir DIR [MESON_OPTION...]: configures DIR once.
+setup_dir() {
+	local dir=$1 log=$1.log
+	shift
+	[ ! -f "$dir/build.ninja" ] || return 0
+	echo "Configuring $dir"
+	meson setup "$dir" "$@" >"$log" 2>&1 || show_and_fail "$log" "meson setup"
+}
+
 # build_dir DIR [MESON_OPTION...]: configures DIR once and builds it.
 build_dir() {
 	local dir=$1 log=$1.log
-	shift
-	if [ ! -f "$dir/build.ninja" ]; then
-		echo "Configuring $dir"
-		meson setup "$dir" "$@" >"$log" 2>&1 || show_and_fail "$log" "meson setup"
-	fi
+	setup_dir "$@"
 	echo "Building $dir"
 	ninja -C "$dir" >"$log" 2>&1 || show_and_fail "$log" "the build"
 }

@@ -9,6 +9,8 @@
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 
+#include "fabric/link/handover.h"
+
 #define CACHE_MAX 256u
 #define CHUNK     32u
 
@@ -102,6 +104,7 @@ static unsigned get_chunk(struct frame_pool *p, unsigned worker, struct frame **
 	/* All or nothing: so ask for less where the pool is nearly dry. */
 	while (n && rte_mempool_generic_get(p->mp, obj, n, cache_of(p, worker)) != 0)
 		n /= 2;
+	handover_take(p->mp);
 	for (unsigned i = 0; i < n; i++) {
 		f[i] = rte_mbuf_to_priv(obj[i]);
 		f[i]->head = f[i]->buf;
@@ -133,6 +136,7 @@ void frame_pool_put(struct frame_pool *p, unsigned worker, struct frame *const *
 {
 	void *obj[CHUNK];
 
+	handover_give(p->mp);
 	while (n) {
 		unsigned k = n < CHUNK ? n : CHUNK;
 

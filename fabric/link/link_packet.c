@@ -10,11 +10,7 @@
 
 struct link_packet {
 	unsigned n_workers, n_guards;
-	unsigned interface;
-	struct {
-		int fd;
-		uint8_t addr[GID_LEN];
-	} guard[LINK_PACKET_MAX_ADDRS];
+	int guard[LINK_PACKET_MAX_ADDRS];
 	struct handoff *handoff;
 	struct packet_port *port[];
 };
@@ -95,24 +91,13 @@ static int make_port(struct link_packet *l, const struct link_packet_conf *conf,
 }
 
 /* An address that goes away meanwhile needs none, one whose port is taken is guarded already. */
-void link_packet_add_addr(struct link_packet *l, const uint8_t addr[GID_LEN])
+static void guard(struct link_packet *l, const struct link_packet_conf *conf)
 {
-	int fd = l->n_guards < LINK_PACKET_MAX_ADDRS ? packet_guard_open(addr, l->interface) : -1;
+	for (unsigned i = 0; i < conf->n_addrs && i < LINK_PACKET_MAX_ADDRS; i++) {
+		int fd = packet_guard_open(conf->addr[i], conf->interface);
 
-	if (fd < 0)
-		return;
-	l->guard[l->n_guards].fd = fd;
-	memcpy(l->guard[l->n_guards++].addr, addr, GID_LEN);
-}
-
-void link_packet_del_addr(struct link_packet *l, const uint8_t addr[GID_LEN])
-{
-	for (unsigned i = 0; i < l->n_guards; i++) {
-		if (memcmp(l->guard[i].addr, addr, GID_LEN))
-			continue;
-		close(l->guard[i].fd);
-		l->guard[i] = l->guard[--l->n_guards];
-		return;
+		if (fd >= 0)
+			l->guard[l->n_guards++] = fd;
 	}
 }
 
@@ -131,9 +116,7 @@ int link_packet_create(struct link_packet **out, const struct link_packet_conf *
 	if (!l->handoff)
 		err = -ENOMEM;
 	/* The guards first: no packet shall find the port without one. */
-	l->interface = conf->interface;
-	for (unsigned i = 0; i < conf->n_addrs; i++)
-		link_packet_add_addr(l, conf->addr[i]);
+	guard(l, conf);
 	for (unsigned w = 0; !err && w < conf->n_workers; w++)
 		err = make_port(l, conf, w);
 	if (err) {
@@ -151,7 +134,7 @@ void link_packet_destroy(struct link_packet *l)
 	for (unsigned w = 0; w < l->n_workers; w++)
 		free_port(l->port[w]);
 	for (unsigned i = 0; i < l->n_guards; i++)
-		close(l->guard[i].fd);
+		close(l->guard[i]);
 	handoff_destroy(l->handoff);
 	free(l);
 }

@@ -7,6 +7,7 @@
 
 #include "fabric/link/frame_copy.h"
 #include "fabric/link/frame_pool.h"
+#include "fabric/link/handover.h"
 #include "fabric/link/steer.h"
 #include "fabric/wire/hdr.h"
 
@@ -148,6 +149,7 @@ static void run_flush(struct run *r)
 
 	if (!r->n)
 		return;
+	handover_give(r->to->ring);
 	sent = rte_ring_enqueue_burst(r->to->ring, (void *const *)r->f, r->n, NULL);
 	for (unsigned i = sent; i < r->n; i++)
 		drop(r->from, r->f[i], LINK_DROP_RING_FULL);
@@ -280,6 +282,7 @@ static unsigned port_rx(struct link_port *p, uint64_t now, struct frame **f, uns
 	uint64_t bytes = 0;
 
 	(void)now;
+	handover_take(sp->ring);
 	for (unsigned i = 0; i < got; i++) {
 		if (!is_group(f[i]->head) && memcmp(f[i]->head, p->mac, 6) != 0) {
 			drop(sp, f[i], LINK_DROP_WRONG_MAC);

@@ -160,7 +160,7 @@ START_TEST(a_doorbell_wakes_a_sleeper)
 	wait_asleep();
 	ring(7);
 	wait_asleep();
-	ck_assert_uint_eq(fake.doorbells, 20);
+	ck_assert_uint_eq(__atomic_load_n(&fake.doorbells, __ATOMIC_RELAXED), 20);
 }
 END_TEST
 

@@ -27,7 +27,7 @@ static unsigned woken[WORKERS];
 static void note_wake(void *ctx, unsigned worker)
 {
 	ck_assert_ptr_eq(ctx, woken);
-	woken[worker]++;
+	__atomic_fetch_add(&woken[worker], 1, __ATOMIC_RELAXED); /* of threads of the test */
 }
 
 static void setup(void)
