@@ -137,6 +137,8 @@ int links_add_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN], 
 	char text[GID_TEXT_LEN];
 	int err;
 
+	if (dev->kind == LINK_PACKET)
+		link_packet_add_addr(dev->packet, gid);
 	if (dev->kind != LINK_UDP)
 		return 0;
 	memcpy(a.gid, gid, GID_LEN);
@@ -150,6 +152,8 @@ void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN])
 {
 	struct links_device *dev = &l->dev[index];
 
+	if (dev->kind == LINK_PACKET)
+		link_packet_del_addr(dev->packet, gid);
 	for (unsigned w = 0; dev->kind == LINK_UDP && w < l->d->n_workers; w++) {
 		struct addr_call c = { dev->inner[w], NULL, gid, 0 };
 

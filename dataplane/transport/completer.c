@@ -20,7 +20,7 @@ void completer_finish(struct engine *e, struct qp *qp)
 }
 
 /* The sending position must not lie before what is acknowledged (we had gone back too far). */
-static void comp_fix_position(struct qp *qp, psn_t old_una)
+void completer_fix_position(struct qp *qp, psn_t old_una)
 {
 	struct qp_req *r = &qp->req;
 
@@ -36,7 +36,7 @@ static void comp_fix_position(struct qp *qp, psn_t old_una)
  * Everything before `to` is acknowledged. False: a READ or atomic before it has not been answered;
  * una stands there.
  */
-static bool comp_advance(struct engine *e, struct qp *qp, psn_t to)
+bool completer_advance(struct engine *e, struct qp *qp, psn_t to)
 {
 	struct qp_req *r = &qp->req;
 	psn_t old = r->una_psn;
@@ -58,7 +58,7 @@ static bool comp_advance(struct engine *e, struct qp *qp, psn_t to)
 		requester_pass_local(e, qp);
 	}
 	if (!psn_eq(old, r->una_psn)) {
-		comp_fix_position(qp, old);
+		completer_fix_position(qp, old);
 		retry_progress(e, qp, old);
 	}
 	return is_reached;
@@ -69,7 +69,7 @@ static bool comp_advance(struct engine *e, struct qp *qp, psn_t to)
  * tells of the same loss; unless a round trip later there is news that what was sent again got lost
  * too.
  */
-static void comp_go_back(struct engine *e, struct qp *qp, enum counter why, bool is_news)
+void completer_go_back(struct engine *e, struct qp *qp, enum counter why, bool is_news)
 {
 	struct qp_req *r = &qp->req;
 	uint64_t since = e->now - r->rewound_at;
@@ -89,7 +89,6 @@ static void comp_go_back(struct engine *e, struct qp *qp, enum counter why, bool
 	r->is_rewound = true;
 	r->rewound_psn = r->una_psn;
 	r->rewound_at = e->now;
-	r->is_resp_news = false;
 }
 
 static void comp_fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome)
@@ -115,15 +114,15 @@ static void comp_fatal_nak(struct engine *e, struct qp *qp, uint8_t syndrome)
 
 static void comp_nak(struct engine *e, struct qp *qp, const struct packet *pk)
 {
-	if (!comp_advance(e, qp, psn_make(pk->psn))) {
-		comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR, false);
+	if (!completer_advance(e, qp, psn_make(pk->psn))) {
+		completer_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR, false);
 		return;
 	}
 	if (AETH_TYPE(pk->syndrome) == AETH_RNR) {
 		if (!qp->req.is_rnr_waiting)
 			retry_rnr(e, qp, pk->syndrome & 0x1f);
 	} else if (pk->syndrome == AETH_NAK_SEQ) {
-		comp_go_back(e, qp, CNT_PACKET_SEQ_ERR, true);
+		completer_go_back(e, qp, CNT_PACKET_SEQ_ERR, true);
 	} else {
 		comp_fatal_nak(e, qp, pk->syndrome);
 	}
@@ -133,8 +132,8 @@ static void comp_ack(struct engine *e, struct qp *qp, const struct packet *pk)
 {
 	switch (AETH_TYPE(pk->syndrome)) {
 	case AETH_ACK:
-		if (!comp_advance(e, qp, psn_add(psn_make(pk->psn), 1)))
-			comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR, false);
+		if (!completer_advance(e, qp, psn_add(psn_make(pk->psn), 1)))
+			comp_read_skipped(e, qp, psn_add(psn_make(pk->psn), 1));
 		return;
 	case AETH_RNR:
 	case AETH_NAK:
@@ -144,43 +143,6 @@ static void comp_ack(struct engine *e, struct qp *qp, const struct packet *pk)
 		engine_count(e, CNT_DROP_SYNDROME, 1);
 		return;
 	}
-}
-
-/* Does the packet look as the response at this offset must? (IBA vol. 1, 9.7.5.1 and 9.5) */
-static bool comp_read_fits(const struct qp *qp, const struct packet *pk, uint32_t left)
-{
-	uint8_t op = pk->opcode & 0x1f;
-	bool is_end = op == BTH_READ_RESP_LAST || op == BTH_READ_RESP_ONLY;
-
-	return pk->payload_len == (left > qp->mtu ? qp->mtu : left) && is_end == (left <= qp->mtu);
-}
-
-static void comp_read(struct engine *e, struct qp *qp, const struct packet *pk)
-{
-	struct qp_req *r = &qp->req;
-	struct send_rec *rec = qp_rec(qp, r->una);
-	uint32_t done = psn_dist(rec->psn, r->una_psn);
-	uint32_t off = done * qp->mtu;
-	psn_t old = r->una_psn;
-
-	if (!comp_read_fits(qp, pk, rec->len - off)) {
-		requester_fail(e, qp, UROCE_WC_BAD_RESP_ERR, UROCE_VERR_BAD_RESPONSE);
-		return;
-	}
-	if (!place_add(e, qp, PLACE_READ, off, pk, NULL))
-		return;
-	if (r->rd_psns)
-		r->rd_psns--;
-	if (done + 1 < rec->n_psn) {
-		r->una_psn = psn_add(r->una_psn, 1);
-	} else {
-		if (!place_flush(e) && !qp_can_send(qp))
-			return;
-		completer_finish(e, qp);
-		requester_pass_local(e, qp);
-	}
-	comp_fix_position(qp, old);
-	retry_progress(e, qp, old);
 }
 
 static void comp_atomic(struct engine *e, struct qp *qp, const struct packet *pk)
@@ -195,12 +157,14 @@ static void comp_atomic(struct engine *e, struct qp *qp, const struct packet *pk
 		.seg = { { (uint8_t *)&value, sizeof(value) } },
 	};
 
+	r->reads.wqe = r->una;
 	if (!place_add(e, qp, PLACE_READ, 0, &data, NULL) || (!place_flush(e) && !qp_can_send(qp)))
 		return;
 	completer_finish(e, qp);
 	requester_pass_local(e, qp);
-	comp_fix_position(qp, old);
+	completer_fix_position(qp, old);
 	retry_progress(e, qp, old);
+	comp_read_follow(e, qp);
 }
 
 /* Does an answer of this kind belong to that request? */
@@ -218,58 +182,22 @@ static void comp_atomic_write(struct engine *e, struct qp *qp)
 
 	completer_finish(e, qp);
 	requester_pass_local(e, qp);
-	comp_fix_position(qp, old);
+	completer_fix_position(qp, old);
 	retry_progress(e, qp, old);
+	comp_read_follow(e, qp);
 }
 
-/*
- * What was asked for anew comes: some peers break off the answer that has the gap (uroce does),
- * others finish it first (Linux rxe). Remembered, as it tells how long to wait the next time.
- */
-static void comp_learn_restart(struct qp_req *r)
-{
-	if (r->is_rewound && !r->is_resp_news)
-		r->is_resp_preempted = !r->is_resp_end;
-	r->is_resp_news = true;
-}
-
-/* A response that is not due: data before it is missing. */
-static void comp_gap(struct engine *e, struct qp *qp, const struct packet *pk, uint8_t op)
-{
-	struct qp_req *r = &qp->req;
-	/* PSNs that run backwards: the answers have started anew, and without the one due. */
-	bool is_news = psn_diff(psn_make(pk->psn), r->resp_psn) <= 0;
-	bool is_old = r->is_rewound && psn_eq(r->rewound_psn, r->una_psn);
-
-	if (is_news)
-		comp_learn_restart(r);
-	r->resp_psn = psn_make(pk->psn);
-	r->is_resp_end = op == BTH_READ_RESP_LAST || op == BTH_READ_RESP_ONLY;
-	if (is_old && !r->is_resp_news && !r->is_resp_preempted && !r->is_rnr_waiting) {
-		/*
-		 * The rest of the answer that has the gap, however long it is. To ask once more
-		 * would only lengthen what comes before the data we wait for.
-		 */
-		engine_count(e, CNT_DROP_RESP_SEQ, 1);
-		retry_stop(e, qp);
-		retry_arm(e, qp);
-		return;
-	}
-	comp_go_back(e, qp, CNT_IMPLIED_NAK_SEQ_ERR, is_news);
-}
-
-/* A READ response or an atomic answer: it must be the one that is due at una. */
+/* A READ response or an atomic answer: the one that is due at una, or one from beyond a gap. */
 static void comp_data(struct engine *e, struct qp *qp, const struct packet *pk, uint8_t op)
 {
 	struct qp_req *r = &qp->req;
 	struct send_rec *rec;
 
-	if (!comp_advance(e, qp, psn_make(pk->psn))) {
-		comp_gap(e, qp, pk, op);
+	comp_read_seen(qp, psn_make(pk->psn), op);
+	if (!completer_advance(e, qp, psn_make(pk->psn))) {
+		comp_read_early(e, qp, pk, op);
 		return;
 	}
-	if (psn_eq(r->rewound_psn, psn_make(pk->psn)))
-		comp_learn_restart(r);
 	rec = qp_rec(qp, r->una);
 	if (!psn_within(psn_make(pk->psn), rec->psn, rec->n_psn) || !comp_answers(rec, op)) {
 		engine_count(e, CNT_DROP_RESP_SEQ, 1);

@@ -85,11 +85,24 @@ void requester_fail(struct engine *e, struct qp *qp, uint8_t status, uint32_t ve
 /* completer.c */
 void completer_finish(struct engine *e, struct qp *qp); /* WQE una is done */
 void completer_rx(struct engine *e, struct qp *qp, const struct packet *pk);
+bool completer_advance(struct engine *e, struct qp *qp, psn_t to);
+void completer_fix_position(struct qp *qp, psn_t old_una);
+void completer_go_back(struct engine *e, struct qp *qp, enum counter why, bool is_news);
+
+/* comp_read.c: answers to READs, in order or beyond a gap */
+void comp_read(struct engine *e, struct qp *qp, const struct packet *pk);
+void comp_read_early(struct engine *e, struct qp *qp, const struct packet *pk, uint8_t op);
+void comp_read_seen(struct qp *qp, psn_t psn, uint8_t op);
+void comp_read_skipped(struct engine *e, struct qp *qp, psn_t heard);
+void comp_read_follow(struct engine *e, struct qp *qp);
+void comp_read_forget(struct qp *qp);
+void comp_read_asked(const struct engine *e, struct qp *qp, psn_t end);
 
 /* retry.c */
 void retry_arm(struct engine *e, struct qp *qp);
 void retry_sent(struct engine *e, struct qp *qp, psn_t psn);
 void retry_progress(struct engine *e, struct qp *qp, psn_t old_una);
+void retry_missed(const struct engine *e, struct qp *qp);
 void retry_lost(const struct engine *e, struct qp *qp);
 void retry_ghost(struct qp *qp);
 bool retry_may_rewind(struct engine *e, struct qp *qp);

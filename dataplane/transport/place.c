@@ -14,8 +14,8 @@ static int place_map(struct engine *e, const struct place_item *it, struct mem_v
 	if (it->kind == PLACE_RECV)
 		return sge_map(e, srq_pd(qp), qp->resp.rqe.sge, qp->resp.rqe.num_sge,
 			       UROCE_ACCESS_LOCAL_WRITE, it->off, it->len, vec);
-	rec = qp_rec(qp, qp->req.una);
-	slot = qp->sq + (size_t)(qp->req.una & (qp->sq_depth - 1)) * qp->sq_stride;
+	rec = qp_rec(qp, it->wqe);
+	slot = qp->sq + (size_t)(it->wqe & (qp->sq_depth - 1)) * qp->sq_stride;
 	__builtin_memcpy(sge, slot + sizeof(struct uroce_wqe), rec->num_sge * sizeof(sge[0]));
 	return sge_map(e, qp->pd, sge, rec->num_sge, UROCE_ACCESS_LOCAL_WRITE, it->off, it->len,
 		       vec);
@@ -37,6 +37,10 @@ static void place_failed(struct engine *e, struct place_item *it, uint32_t verr,
 {
 	struct qp *qp = it->qp;
 
+	if (it->kind == PLACE_READ && it->wqe != qp->req.una) {
+		comp_read_forget(qp); /* comes again, and is judged in its turn */
+		return;
+	}
 	if (it->kind == PLACE_RECV) {
 		if (!it->has_cqe)
 			qp->resp.has_rqe = false;
@@ -188,6 +192,7 @@ static bool place_open(struct engine *e, struct qp *qp, enum place_kind kind, ui
 	it->psn = psn;
 	it->off = off;
 	it->len = 0;
+	it->wqe = qp->req.reads.wqe;
 	it->n_buf = it->n_vec = 0;
 	if (kind == PLACE_RECV) {
 		it->cqe = (struct uroce_cqe) { .wr_id = qp->resp.rqe.wr_id,
@@ -218,7 +223,8 @@ static bool is_continued(const struct place *b, const struct qp *qp, enum place_
 	if (!b->is_open)
 		return false;
 	it = &b->item[b->n - 1];
-	return it->qp == qp && it->kind == kind && it->off + it->len == off;
+	return it->qp == qp && it->kind == kind && it->off + it->len == off &&
+	       (kind != PLACE_READ || it->wqe == qp->req.reads.wqe);
 }
 
 bool place_add(struct engine *e, struct qp *qp, enum place_kind kind, uint64_t off,

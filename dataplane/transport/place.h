@@ -26,7 +26,7 @@ struct packet;
 enum place_kind {
 	PLACE_WRITE, /* into the responder's MR: resp.rkey, resp.va */
 	PLACE_RECV,  /* into the receive in resp.rqe */
-	PLACE_READ,  /* READ or atomic answer into the SGEs of WQE req.una */
+	PLACE_READ,  /* READ or atomic answer into the SGEs of WQE req.reads.wqe */
 };
 
 /* Consecutive packets of one message. */
@@ -37,6 +37,7 @@ struct place_item {
 	bool has_cqe; /* cqe is to be pushed once the data is in place */
 	psn_t psn;    /* of its first packet */
 	uint64_t off, len;
+	uint32_t wqe; /* READ */
 	unsigned n_vec, n_buf;
 	struct uroce_cqe cqe; /* RECV: wr_id and wqe_index are always there */
 };

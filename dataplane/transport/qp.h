@@ -10,7 +10,8 @@
 #include "dataplane/transport/psn.h"
 #include "dataplane/transport/timer.h"
 
-#define QP_MAX_RD_ATOMIC 16u /* ORD and IRD */
+#define QP_MAX_RD_ATOMIC 16u   /* ORD and IRD */
+#define READ_HOLD        4096u /* PSNs; a power of two */
 #define RESP_QUEUE       (3 * QP_MAX_RD_ATOMIC + 8)
 
 /* A WQE that was taken from the SQ: what retransmission needs besides the slot's SGEs. */
@@ -32,6 +33,21 @@ struct send_rec {
 	uint32_t verr;
 };
 
+/* READ responses beyond a gap: which have come, and what has been asked for again. */
+struct qp_reads {
+	psn_t heard_psn;   /* the peer has answered all before it; una_psn: nothing is missing */
+	psn_t asked_end;   /* what is missing before it has been asked for again, */
+	uint64_t asked_at; /* then; una_psn: nothing has */
+	psn_t last_psn;    /* of the last response that came */
+	uint32_t wqe;      /* whose data is being placed */
+	bool is_due;       /* una_psn to asked_end shall be asked for */
+	bool is_end;       /* the last response was the last of its READ */
+	bool is_new;       /* since then, responses have begun anew */
+	bool is_preempted; /* the peer breaks off an answer when it is asked anew */
+	uint64_t held[READ_HOLD / 64]; /* by PSN: is in place */
+	uint64_t ends[READ_HOLD / 64]; /* by PSN: the last of a part that was asked for */
+};
+
 /*
  * Requester and completer. WQE indices run freely, as the ring's. una <= cur <= tail; the packet to
  * send next is packet cur_pkt of WQE cur, or the first of a WQE not yet taken when cur == tail.
@@ -51,17 +67,14 @@ struct qp_req {
 	uint8_t retry_left, rnr_left;
 	bool is_rnr_waiting;
 	uint32_t n_rewinds; /* since the last progress */
-	bool is_rewound; /* went back to rewound_psn at rewound_at on a NAK; once is enough */
+	bool is_rewound;    /* went back to rewound_psn at rewound_at on a NAK; once is enough */
 	psn_t rewound_psn;
 	uint64_t rewound_at;
-	psn_t resp_psn; /* of the last response that came too early */
-	bool is_resp_end;       /* it was the last of its READ */
-	bool is_resp_news;      /* since going back, READ responses have begun anew */
-	bool is_resp_preempted; /* the peer breaks off an answer when it is asked anew */
-	uint32_t cwnd;  /* packets that may fly: shrinks with loss, grows with success */
+	struct qp_reads reads;
+	uint32_t cwnd; /* packets that may fly: shrinks with loss, grows with success */
 	uint32_t cwnd_acked;
-	uint64_t ack_at; /* the local ACK timeout; TIMER_NEVER: none runs */
-	bool is_timing;  /* it has been started for what is unacknowledged now */
+	uint64_t ack_at;   /* the local ACK timeout; TIMER_NEVER: none runs */
+	bool is_timing;    /* it has been started for what is unacknowledged now */
 	uint32_t n_probes; /* since the last sign of life */
 	uint8_t calm;      /* doublings of the probe's patience, learned from needless probes */
 	bool is_probe_out; /* a probe was sent; whether it was needed is not known yet */
@@ -70,10 +83,10 @@ struct qp_req {
 	bool is_rtt_timed; /* a packet that asked for an ACK is being timed */
 	psn_t rtt_psn;
 	uint64_t rtt_at;
-	uint64_t srtt;   /* smoothed round trip, ns; 0: not known */
+	uint64_t srtt;    /* smoothed round trip, ns; 0: not known */
 	uint64_t rtt_min; /* the shortest one */
 	uint64_t rtt_var; /* smoothed distance of samples from srtt (as RFC 6298 has it) */
-	bool is_failing; /* WQE fail_at has a local error: complete it when all before are done */
+	bool is_failing;  /* WQE fail_at has a local error: complete it when all before are done */
 	uint32_t fail_at;
 	bool is_drain_told;
 };
@@ -141,9 +154,9 @@ struct qp {
 	uint32_t qpn, type, pd, owner, slot;
 	enum uroce_qps state;
 	bool is_sig_all;
-	bool is_queued; /* on the scheduler's list */
+	bool is_queued;   /* on the scheduler's list */
 	bool is_own_turn; /* answers filled the last burst: requests go first in the next */
-	bool is_doomed; /* a completion was lost: goes to ERR at the end of this entry */
+	bool is_doomed;   /* a completion was lost: goes to ERR at the end of this entry */
 	struct qp *next_queued;
 	struct qp *next_doomed;
 	uint64_t token;

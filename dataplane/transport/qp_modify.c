@@ -196,6 +196,7 @@ static void apply_attrs(const struct engine *e, struct qp *qp, const struct cmd_
 		qp->resp.epsn = psn_make(qp->attr.rq_psn);
 	if (c->mask & M_SQ_PSN) {
 		r->una_psn = r->nxt_psn = r->sent_psn = r->asg_psn = psn_make(qp->attr.sq_psn);
+		r->reads.heard_psn = r->reads.asked_end = r->reads.last_psn = r->una_psn;
 		r->cwnd = e->conf.window;
 	}
 	if (c->mask & M_RETRY)

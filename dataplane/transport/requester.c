@@ -142,6 +142,8 @@ void requester_rewind(struct engine *e, struct qp *qp)
 	retry_stop(e, qp);
 	r->is_rtt_timed = false;
 	r->is_asking = false;
+	comp_read_asked(e, qp, r->sent_psn);
+	r->reads.is_due = false;
 	r->cur = r->una;
 	r->cur_pkt = r->una == r->tail ? 0 : psn_dist(qp_rec(qp, r->una)->psn, r->una_psn);
 	r->nxt_psn = r->una_psn;
@@ -259,18 +261,19 @@ static void req_advance(struct qp *qp, uint32_t n)
 		r->sent_psn = r->nxt_psn;
 }
 
-/* READ and atomic requests: one packet. A READ that was answered in part asks for the rest only. */
+/* READ and atomic requests: one packet. Of a READ, n packets of its answer from psn on. */
 static void req_ask(struct engine *e, struct qp *qp, const struct send_rec *rec, psn_t psn,
-		    struct frame *f)
+		    uint32_t n, struct frame *f)
 {
 	uint32_t done = psn_dist(rec->psn, psn) * qp->mtu; /* of an atomic: 0 */
+	uint32_t rest = rec->len - done;
 	struct packet pk = {
 		.opcode = qp_service(qp) | req_opcode(rec->op, PKT_ONLY),
 		.xrc_srqn = rec->xrc_srqn,
 		.ack_req = true,
 		.va = rec->va + done,
 		.rkey = rec->rkey,
-		.dma_len = rec->len - done,
+		.dma_len = wr_is_read(rec->op) && (uint64_t)n * qp->mtu < rest ? n * qp->mtu : rest,
 		.compare = rec->compare,
 		.swap_add = rec->swap_add,
 	};
@@ -287,7 +290,7 @@ static unsigned req_emit_rd_atomic(struct engine *e, struct qp *qp, struct send_
 {
 	struct qp_req *r = &qp->req;
 
-	req_ask(e, qp, rec, r->nxt_psn, f);
+	req_ask(e, qp, rec, r->nxt_psn, rec->n_psn - r->cur_pkt, f);
 	r->rd_atomic++;
 	if (wr_is_read(rec->op))
 		r->rd_psns += rec->n_psn - r->cur_pkt;
@@ -361,21 +364,33 @@ static unsigned req_emit_wqe(struct engine *e, struct qp *qp, struct send_rec *r
 	return k;
 }
 
-/* A probe: what is due at una once more, and nothing else. The sending position stays. */
-static unsigned req_emit_probe(struct engine *e, struct qp *qp, struct frame *f)
+/*
+ * What is due at una once more, and nothing else: all of it as a probe, or the part of a READ that
+ * is known to be missing. The sending position stays.
+ */
+static unsigned req_emit_again(struct engine *e, struct qp *qp, struct frame *f)
 {
 	struct qp_req *r = &qp->req;
 	const struct send_rec *rec;
+	bool is_probe = r->is_asking;
+	psn_t end;
 
-	if (!r->is_asking)
+	if (!is_probe && !r->reads.is_due)
 		return 0;
-	r->is_asking = false;
+	r->is_asking = r->reads.is_due = false;
 	if (!qp_can_send(qp) || r->is_rnr_waiting || psn_eq(r->una_psn, r->nxt_psn))
 		return 0;
 	rec = qp_rec(qp, r->una);
 	if (!wr_is_rd_atomic(rec->op))
 		return 0;
-	req_ask(e, qp, rec, r->una_psn, f);
+	end = psn_add(rec->psn, rec->n_psn);
+	if (is_probe && wr_is_read(rec->op))
+		comp_read_asked(e, qp, end);
+	else if (!is_probe && psn_diff(r->reads.asked_end, end) < 0)
+		end = r->reads.asked_end;
+	if (psn_diff(end, r->una_psn) <= 0)
+		return 0;
+	req_ask(e, qp, rec, r->una_psn, psn_dist(r->una_psn, end), f);
 	return 1;
 }
 
@@ -391,7 +406,7 @@ unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 	if (n > ENGINE_BURST)
 		n = ENGINE_BURST;
 	if (n)
-		done = req_emit_probe(e, qp, out[0]);
+		done = req_emit_again(e, qp, out[0]);
 	while (done < n) {
 		struct send_rec *rec = req_current(e, qp);
 		unsigned k;

@@ -149,6 +149,10 @@ void retry_progress(struct engine *e, struct qp *qp, psn_t old_una)
 	r->n_rewinds = 0;
 	r->n_probes = 0;
 	r->is_asking = false;
+	if (psn_diff(r->reads.heard_psn, r->una_psn) < 0)
+		r->reads.heard_psn = r->una_psn;
+	if (psn_diff(r->reads.asked_end, r->una_psn) < 0)
+		r->reads.asked_end = r->una_psn;
 	if (e->now - r->probed_at + 1 < r->rtt_min) /* which is one too many */
 		probe_was_needless(r);
 	rtt_sample(e, r, old_una);
@@ -163,17 +167,25 @@ void retry_progress(struct engine *e, struct qp *qp, psn_t old_una)
 	retry_arm(e, qp);
 }
 
-/* Go-back-N sends all that flies again, so what flies is halved until the loss stays away. */
-void retry_lost(const struct engine *e, struct qp *qp)
+/* Something got lost, or what says so is wrong: times and probes no longer tell. */
+void retry_missed(const struct engine *e, struct qp *qp)
 {
 	struct qp_req *r = &qp->req;
-	uint32_t least = e->conf.window < ENGINE_CWND_MIN ? e->conf.window : ENGINE_CWND_MIN;
 
 	/* Until an ACK has come the first sign of loss says about how far away the peer is. */
 	if (!r->rtt_min && r->is_rtt_timed)
 		r->rtt_min = e->now - r->rtt_at + 1;
 	r->is_rtt_timed = false;
 	probe_was_needed(r);
+}
+
+/* Go-back-N sends all that flies again, so what flies is halved until the loss stays away. */
+void retry_lost(const struct engine *e, struct qp *qp)
+{
+	struct qp_req *r = &qp->req;
+	uint32_t least = e->conf.window < ENGINE_CWND_MIN ? e->conf.window : ENGINE_CWND_MIN;
+
+	retry_missed(e, qp);
 	r->cwnd /= 2;
 	if (r->cwnd < least)
 		r->cwnd = least;

@@ -10,7 +10,11 @@
 
 struct link_packet {
 	unsigned n_workers, n_guards;
-	int guard[LINK_PACKET_MAX_ADDRS];
+	unsigned interface;
+	struct {
+		int fd;
+		uint8_t addr[GID_LEN];
+	} guard[LINK_PACKET_MAX_ADDRS];
 	struct handoff *handoff;
 	struct packet_port *port[];
 };
@@ -91,13 +95,24 @@ static int make_port(struct link_packet *l, const struct link_packet_conf *conf,
 }
 
 /* An address that goes away meanwhile needs none, one whose port is taken is guarded already. */
-static void guard(struct link_packet *l, const struct link_packet_conf *conf)
+void link_packet_add_addr(struct link_packet *l, const uint8_t addr[GID_LEN])
 {
-	for (unsigned i = 0; i < conf->n_addrs && i < LINK_PACKET_MAX_ADDRS; i++) {
-		int fd = packet_guard_open(conf->addr[i], conf->interface);
+	int fd = l->n_guards < LINK_PACKET_MAX_ADDRS ? packet_guard_open(addr, l->interface) : -1;
 
-		if (fd >= 0)
-			l->guard[l->n_guards++] = fd;
+	if (fd < 0)
+		return;
+	l->guard[l->n_guards].fd = fd;
+	memcpy(l->guard[l->n_guards++].addr, addr, GID_LEN);
+}
+
+void link_packet_del_addr(struct link_packet *l, const uint8_t addr[GID_LEN])
+{
+	for (unsigned i = 0; i < l->n_guards; i++) {
+		if (memcmp(l->guard[i].addr, addr, GID_LEN))
+			continue;
+		close(l->guard[i].fd);
+		l->guard[i] = l->guard[--l->n_guards];
+		return;
 	}
 }
 
@@ -116,7 +131,9 @@ int link_packet_create(struct link_packet **out, const struct link_packet_conf *
 	if (!l->handoff)
 		err = -ENOMEM;
 	/* The guards first: no packet shall find the port without one. */
-	guard(l, conf);
+	l->interface = conf->interface;
+	for (unsigned i = 0; i < conf->n_addrs; i++)
+		link_packet_add_addr(l, conf->addr[i]);
 	for (unsigned w = 0; !err && w < conf->n_workers; w++)
 		err = make_port(l, conf, w);
 	if (err) {
@@ -134,7 +151,7 @@ void link_packet_destroy(struct link_packet *l)
 	for (unsigned w = 0; w < l->n_workers; w++)
 		free_port(l->port[w]);
 	for (unsigned i = 0; i < l->n_guards; i++)
-		close(l->guard[i]);
+		close(l->guard[i].fd);
 	handoff_destroy(l->handoff);
 	free(l);
 }

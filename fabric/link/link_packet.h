@@ -37,5 +37,9 @@ struct link_packet_conf {
 int link_packet_create(struct link_packet **out, const struct link_packet_conf *conf,
 		       struct link_port **ports);
 
+/* The interface got an address, or lost one. Control thread. */
+void link_packet_add_addr(struct link_packet *l, const uint8_t addr[GID_LEN]);
+void link_packet_del_addr(struct link_packet *l, const uint8_t addr[GID_LEN]);
+
 /* No worker may use the ports any more. */
 void link_packet_destroy(struct link_packet *l);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabric/wire/hdr.h"
+#include "fabric/wire/rocev2.h"
 
 /* Of an IP packet behind l3_off; 0: it is no IP, or ends inside its header. */
 static uint32_t ip_len(const uint8_t *bytes, uint32_t len, uint32_t l3_off, bool is_ipv4)
@@ -55,6 +56,7 @@ static void make_template(struct net_template *t, const uint8_t *bytes, uint32_t
 		h->total_len = be16_make(0);
 		h->id = be16_make(0);
 		h->checksum = be16_make(0);
+		h->checksum = be16_make(ipv4_checksum(h)); /* a template's, without a length */
 	}
 }
 

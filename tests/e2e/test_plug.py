@@ -182,8 +182,8 @@ def _():
         assert listed(d) == ["uroce0"]
 
 
-def gids(d, folder):
-    top = os.path.join(d.run_dir, "sys/class/infiniband/uroce0/ports/1", folder)
+def gids(d, folder, device="uroce0"):
+    top = os.path.join(d.run_dir, "sys/class/infiniband", device, "ports/1", folder)
     out = []
     for i in range(16):
         with open(os.path.join(top, str(i)), encoding="ascii") as f:
@@ -243,6 +243,39 @@ def _():
             said(p, "PORT_ACTIVE port 1, it is 4")
             p.kill()
             pingpong(d, "uroce0", "uroce0", host="127.0.0.1")
+
+
+@case("packet devices come and go, and follow their interface")
+def _():
+    lab = Lab()
+    spec = ["link=packet", "interface=veth0"]
+    with lab, Daemon(netns=lab.netns["a"]) as a, Daemon(netns=lab.netns["b"]) as b:
+        for turn in range(2):
+            for d in (a, b):
+                assert d.command("device", "add", *spec).output == "uroce2\n"
+            port = free_port()
+            args = ["-d", "uroce2", "-n", "100", "-c", "-g", "1", "-p", port]
+            a.pair(["ibv_rc_pingpong", *args], ["ibv_rc_pingpong", *args, ADDR["a"]], port,
+                   client_daemon=b)
+            if not turn:
+                for d in (a, b):
+                    d.command("device", "del", "uroce2")
+        p = watch(a, "ports", "uroce2")
+        lab.ip("a", "addr", "add", "198.51.100.1/24", "dev", "veth0")
+        said(p, "GID_CHANGE port 1")
+        lab.ip("b", "addr", "add", "198.51.100.2/24", "dev", "veth0")
+        new = [f"0000:0000:0000:0000:0000:ffff:c633:640{i}" for i in (1, 2)]
+        wait_for("b has it too", lambda: new[1] in gids(b, "gids", "uroce2"))
+        port = free_port()
+        args = ["-d", "uroce2", "-n", "100", "-c", "-p", port, "-g"]
+        a.pair(["ibv_rc_pingpong", *args, gids(a, "gids", "uroce2").index(new[0])],
+               ["ibv_rc_pingpong", *args, gids(b, "gids", "uroce2").index(new[1]), ADDR["a"]],
+               port, client_daemon=b)
+        lab.ip("b", "link", "set", "veth0", "down")
+        said(p, "PORT_ERR port 1, it is 1")
+        lab.ip("b", "link", "set", "veth0", "up")
+        said(p, "PORT_ACTIVE port 1, it is 4")
+        p.kill()
 
 
 run_cases()

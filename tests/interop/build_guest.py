@@ -21,7 +21,7 @@ CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.
 
 PACKAGES = ["busybox-static", "iproute2", "ibverbs-utils", "ibverbs-providers", "perftest"]
 # Modules in the order of their use; what they depend on is found out.
-MODULES = ["virtio_pci", "virtio_net", "virtio_rng", "9pnet_virtio", "9p", "ib_uverbs",
+MODULES = ["virtio_pci", "virtio_net", "virtio_rng", "9pnet_virtio", "9p", "overlay", "ib_uverbs",
            "crc32_generic", "rdma_rxe"]
 PROGRAMS = ["ip", "tc", "rdma", "ibv_devices", "ibv_devinfo", "ibv_rc_pingpong", "ibv_uc_pingpong",
             "ibv_ud_pingpong", "ibv_srq_pingpong", "ib_send_bw", "ib_send_lat", "ib_write_bw",
@@ -145,7 +145,11 @@ class Tree:
         if os.path.exists(to):
             return
         os.makedirs(os.path.dirname(to), exist_ok=True)
-        shutil.copy(os.path.realpath(path), to)
+        # A library's own name tells its release, and is looked at.
+        real = os.path.basename(os.path.realpath(path))
+        shutil.copy(os.path.realpath(path), os.path.join(os.path.dirname(to), real))
+        if real != os.path.basename(to):
+            os.symlink(real, to)
         told = sh("readelf", "-d", "-l", path)
         for lib in re.findall(r"\(NEEDED\).*\[(.*)\]", told):
             self.add(self.find(lib), "usr/lib/x86_64-linux-gnu/" + lib)

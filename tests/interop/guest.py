@@ -55,8 +55,10 @@ class Guest:
         off = ",".join(f"{o}=off" for o in (
             "csum", "guest_csum", "gso", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo",
             "host_tso4", "host_tso6", "host_ecn", "host_ufo"))
-        return [*into(self.netns), "qemu-system-x86_64", "-accel", "tcg,thread=multi,tb-size=256",
-                "-cpu", "max", "-m", "1024", "-M", "pc,usb=off,hpet=off", "-display", "none",
+        # Whatever ends us, it ends with us.
+        return [*into(self.netns), "setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64",
+                "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max",
+                "-m", "1024", "-M", "pc,usb=off,hpet=off", "-display", "none",
                 "-nodefaults", "-no-user-config", "-no-reboot", "-monitor", "none",
                 "-kernel", os.path.join(self.image, "vmlinux"),
                 "-initrd", os.path.join(self.image, "initramfs.cpio"), "-append", self.append,

@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 
 import build_guest  # noqa: E402
+import inside  # noqa: E402
 from guest import Guest  # noqa: E402
 from harness import (BUILD, Daemon, Skip, case, free_port, is_listening,  # noqa: E402
                      run_cases, wait_for)
@@ -259,6 +260,8 @@ def _():
         wire.daemon.command("fault", "clear")
     assert_no_icrc_errors()
 
+
+inside.add_cases(wire)  # the last: they take rxe0 away
 
 if __name__ == "__main__":
     if INSIDE not in os.environ:

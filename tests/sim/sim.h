@@ -84,7 +84,7 @@ struct sim_qp {
 	uint32_t exec;             /* the peer's WR (index) being executed here */
 	bool sq_failed, rq_failed; /* an error completion was seen */
 	bool is_stopped;           /* reset, destroyed or dead: completes nothing any more */
-	uint32_t rd_end[64], n_rd; /* ends (PSN) of READs and atomics on the wire */
+	uint32_t rd_psn[64], rd_end[64], n_rd; /* READs and atomics on the wire */
 };
 
 /* Drawn from the seed. */

@@ -17,14 +17,14 @@
 static struct scene s;
 
 /* ns for all messages; loss in units of 1/65536. */
-static uint64_t transfer(uint8_t opcode, uint32_t mtu, uint32_t loss, uint64_t seed)
+static uint64_t transfer(uint8_t opcode, uint32_t mtu, uint32_t queue, uint32_t loss, uint64_t seed)
 {
 	struct scene_conf conf = {
 		.pair = { .link = { .seed = seed,
 				    .drop = loss,
 				    .delay_ns = 5000,
 				    .ns_per_kib = 819,
-				    .tx_burst = 64 } },
+				    .tx_burst = queue } },
 		.rc = { .mtu = mtu, .timeout = 14 },
 		.mem = MSG,
 	};
@@ -51,12 +51,16 @@ static uint64_t transfer(uint8_t opcode, uint32_t mtu, uint32_t loss, uint64_t s
 static const struct {
 	const char *name;
 	uint8_t opcode;
-	uint32_t mtu;
+	uint32_t mtu, queue;
 } cases[] = {
-	{ "WRITE mtu 4096", UROCE_WR_WRITE, IBV_MTU_4096 },
-	{ "READ mtu 4096", UROCE_WR_READ, IBV_MTU_4096 },
-	{ "WRITE mtu 1024", UROCE_WR_WRITE, IBV_MTU_1024 },
-	{ "READ mtu 1024", UROCE_WR_READ, IBV_MTU_1024 },
+	{ "WRITE mtu 4096, queue 64", UROCE_WR_WRITE, IBV_MTU_4096, 64 },
+	{ "READ mtu 4096, queue 64", UROCE_WR_READ, IBV_MTU_4096, 64 },
+	{ "WRITE mtu 1024, queue 64", UROCE_WR_WRITE, IBV_MTU_1024, 64 },
+	{ "READ mtu 1024, queue 64", UROCE_WR_READ, IBV_MTU_1024, 64 },
+	{ "WRITE mtu 4096, queue 256", UROCE_WR_WRITE, IBV_MTU_4096, 256 },
+	{ "READ mtu 4096, queue 256", UROCE_WR_READ, IBV_MTU_4096, 256 },
+	{ "WRITE mtu 1024, queue 256", UROCE_WR_WRITE, IBV_MTU_1024, 256 },
+	{ "READ mtu 1024, queue 256", UROCE_WR_READ, IBV_MTU_1024, 256 },
 };
 
 static double mbytes_per_s(uint64_t ns)
@@ -66,7 +70,7 @@ static double mbytes_per_s(uint64_t ns)
 
 START_TEST(a_lossless_wire_is_full)
 {
-	uint64_t ns = transfer(cases[_i].opcode, cases[_i].mtu, 0, 1);
+	uint64_t ns = transfer(cases[_i].opcode, cases[_i].mtu, cases[_i].queue, 0, 1);
 
 	printf("# %s, no loss: %.0f MB/s\n", cases[_i].name, mbytes_per_s(ns));
 	fflush(stdout);
@@ -76,10 +80,10 @@ END_TEST
 
 START_TEST(one_percent_of_loss_costs_less_than_half)
 {
-	uint64_t good = transfer(cases[_i].opcode, cases[_i].mtu, 0, 1), sum = 0;
+	uint64_t good = transfer(cases[_i].opcode, cases[_i].mtu, cases[_i].queue, 0, 1), sum = 0;
 
 	for (uint64_t seed = 1; seed <= 4; seed++)
-		sum += transfer(cases[_i].opcode, cases[_i].mtu, 655, seed);
+		sum += transfer(cases[_i].opcode, cases[_i].mtu, cases[_i].queue, 655, seed);
 	printf("# %s, 1 %% loss: %.0f MB/s of %.0f\n", cases[_i].name, mbytes_per_s(sum / 4),
 	       mbytes_per_s(good));
 	fflush(stdout);
@@ -90,7 +94,7 @@ END_TEST
 
 START_TEST(at_ten_percent_all_completes)
 {
-	uint64_t ns = transfer(cases[_i].opcode, cases[_i].mtu, 6554, 3);
+	uint64_t ns = transfer(cases[_i].opcode, cases[_i].mtu, cases[_i].queue, 6554, 3);
 
 	printf("# %s, 10 %% loss: %.0f MB/s\n", cases[_i].name, mbytes_per_s(ns));
 	fflush(stdout);

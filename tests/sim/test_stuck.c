@@ -73,8 +73,9 @@ START_TEST(implied_naks_without_progress_end_the_qp)
 	struct uroce_cqe c;
 
 	scene_init(&s, &conf);
-	scene_fault(&s, 1, BTH_READ_RESP_FIRST, 0, LINK_SIM_DROP);
-	scene_post(&s, 0, UROCE_WR_READ, 0, 3000);
+	scene_fault(&s, 1, BTH_READ_RESP_ONLY, 0, LINK_SIM_DROP);
+	scene_post(&s, 0, UROCE_WR_READ, 0, 64);
+	scene_post(&s, 0, UROCE_WR_READ, 64, 3000);
 	c = scene_wait(&s, 0, 2000);
 	ck_assert_uint_eq(c.status, UROCE_WC_RETRY_EXC_ERR);
 	ck_assert_uint_lt(s.sent[0][BTH_READ_REQUEST], 200);

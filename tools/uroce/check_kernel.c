@@ -4,6 +4,7 @@
 
 #include "tools/uroce/netlink_rule.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -134,12 +135,29 @@ static bool would_load_ib_core(void)
 	return found;
 }
 
+/* The kernel's own devices, which netlink tells of; "": none. */
+static void kernel_devices(const struct tree *ours, char *names, size_t size)
+{
+	DIR *dir = opendir("/sys/class/infiniband");
+	struct dirent *ent;
+	size_t at = 0;
+
+	names[0] = '\0';
+	while (dir && (ent = readdir(dir)))
+		if (ent->d_name[0] != '.' && !tree_find(ours, ent->d_name) && at < size)
+			at += (size_t)snprintf(names + at, size - at, "%s%s", at ? ", " : "",
+					       ent->d_name);
+	if (dir)
+		closedir(dir);
+}
+
 void check_netlink(struct check_world *w, struct check_result *r)
 {
+	char names[200];
 	const char *cure = "start programs with `uroce run`, which refuses RDMA netlink to them; "
 			   "elsewhere: a seccomp profile that does, or `modprobe -r ib_core`";
 
-	(void)w;
+	kernel_devices(&w->tree, names, sizeof(names));
 	if (access("/sys/module/ib_core", F_OK) && would_load_ib_core()) {
 		check_bad(
 			r, CHECK_WARN,
@@ -147,11 +165,13 @@ void check_netlink(struct check_world *w, struct check_result *r)
 			"then hides every device it does not own");
 		check_cure(r, "%s", cure);
 	} else if (netlink_is_refused()) {
-		check_ok(r, "not answered here");
+		check_ok(r, "not answered here%s%s", *names ? "; beside ours there is " : "",
+			 names);
 	} else {
 		check_bad(r, CHECK_WARN,
-			  "ib_core is loaded and answers; a program that is not "
-			  "started by `uroce run` sees no device of uroce");
+			  "ib_core is loaded and answers with %s; a program that is not "
+			  "started by `uroce run` sees %s",
+			  *names ? names : "no device", *names ? "nothing else" : "none of uroce");
 		check_cure(r, "%s", cure);
 	}
 }
