@@ -179,7 +179,7 @@ static int run(struct session *s, struct request *q, struct reply *r)
 		return -EPERM;
 	if (table[q->head.op].len != ANY_LENGTH && table[q->head.op].len != q->head.len)
 		return -EINVAL;
-	if (s->dev && s->dev->is_gone && !is_take_down(q->head.op))
+	if (s->role == SESSION_CLIENT && s->dev->is_gone && !is_take_down(q->head.op))
 		return -EIO;
 	q->body[q->head.len] = 0;
 	return table[q->head.op].fn(s, q->body, r);

@@ -3,8 +3,10 @@
 """Devices that come and go while daemon and programs run, and ports that go down and up."""
 import json
 import os
+import shutil
 
-from harness import NOBODY, Daemon, case, free_port, is_listening, need_nobody, run_cases, wait_for
+from harness import (NOBODY, Daemon, Program, case, free_port, is_listening, need_nobody,
+                     run_cases, wait_for)
 from lab import ADDR, Lab
 
 
@@ -276,6 +278,46 @@ def _():
         lab.ip("b", "link", "set", "veth0", "up")
         said(p, "PORT_ACTIVE port 1, it is 4")
         p.kill()
+
+
+ALONE = """
+set -e
+ip link set lo up
+u() { "$BIN/uroce" "$@"; }
+pair() { # SERVER'S DEVICE, CLIENT'S DEVICE, SERVER'S ADDRESS, PROGRAM...
+    a=$1 b=$2 host=$3
+    shift 3
+    u run -- "$@" -d $a -p 18515 & server=$!
+    until grep -q ':4853 .* 0A' /proc/net/tcp /proc/net/tcp6; do sleep 0.02; done
+    u run -- "$@" -d $b -p 18515 $host
+    wait $server
+}
+"$BIN/uroced" --run-dir $UROCE_RUN_DIR --device name=left,link=udp,addr=127.0.0.1 & daemon=$!
+until u status >/dev/null 2>&1; do kill -0 $daemon; sleep 0.02; done
+u device add name=right link=udp addr=127.0.0.2
+pair left right 127.0.0.1 ibv_rc_pingpong -g 1 -n 100 -c
+pair right left 127.0.0.2 ibv_ud_pingpong -g 1 -n 50
+pair left right 127.0.0.1 ib_read_bw -x 1 -F -n 100 -s 65536
+u device del right
+u device show
+u stop
+wait $daemon
+echo all is well
+"""
+
+
+@case("as nobody in a user and network namespace of his own")
+def _():
+    need_nobody()
+    d = Daemon(user=NOBODY)  # not started: its programs, where nobody can run them
+    try:
+        p = Program(["unshare", "-Urn", "sh", "-c", ALONE], user=NOBODY,
+                    env={**d.env(), "BIN": d.bin})
+        code = p.wait()
+        assert code == 0 and "all is well" in p.output(), p.describe(code)
+        assert "left: ACTIVE, link udp" in p.output() and "right:" not in p.output(), p.output()
+    finally:
+        shutil.rmtree(d.top)
 
 
 run_cases()
