@@ -72,6 +72,7 @@ static const struct verbs_impl impl_table[] = {
 	IMPL(query_rt_values),
 	IMPL(query_srq),
 	IMPL(reg_dm_mr),
+	IMPL(reg_dmabuf_mr),
 	IMPL(reg_mr),
 	IMPL(req_notify_cq),
 	IMPL(rereg_mr),

@@ -170,6 +170,7 @@ int uroce_dereg_mr(struct verbs_mr *vmr)
 		return err;
 	delist(ctx, mr);
 	uroce_dm_put(mr->dm);
+	uroce_unmap(mr->mapped, mr->mapped_size);
 	free(mr);
 	return 0;
 }

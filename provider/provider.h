@@ -183,6 +183,8 @@ struct uroce_mr {
 	struct verbs_mr v;   /* first */
 	uint64_t iova;       /* the address that WRs use for v.ibv_mr.addr */
 	struct uroce_dm *dm; /* which device memory it shows, or NULL */
+	uint8_t *mapped;     /* a dma-buf: our mapping of it, or NULL */
+	size_t mapped_size;
 	struct uroce_mr *next;
 };
 
@@ -247,6 +249,10 @@ int uroce_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr
 		   int access);
 int uroce_dereg_mr(struct verbs_mr *mr);
 struct ibv_mr *uroce_alloc_null_mr(struct ibv_pd *pd);
+
+/* dmabuf.c */
+struct ibv_mr *uroce_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+				   uint64_t iova, int fd, int access);
 
 /* dm.c: memory that the provider owns, for programs that place data on the device. */
 #define UROCE_MAX_DM ((size_t)64 << 20)

@@ -86,6 +86,7 @@ struct verbs_device_ops {
 #define VERBS_MR_TYPE_MR   0
 #define VERBS_MR_TYPE_NULL 1
 #define VERBS_MR_TYPE_IMPORTED 2
+#define VERBS_MR_TYPE_DMABUF 3
 
 struct verbs_mr {
 	struct ibv_mr ibv_mr;

@@ -3,9 +3,14 @@
 #include "tests/e2e/verbs_stage.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define DM_LEN 8192u
 #define PAGE   4096u
@@ -174,6 +179,101 @@ static void null_region_is_local(void)
 	tear_down(s);
 }
 
+#define DMA_PAGE 4096u
+#define DMA_OFF  (DMA_PAGE + 64u) /* neither at the file's beginning nor at a page's */
+
+static int make_memory(void)
+{
+	int fd = memfd_create("verbs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	MUST(fd >= 0 && !ftruncate(fd, 3 * DMA_PAGE), "memfd: %s", strerror(errno));
+	return fd;
+}
+
+/* A peer writes the region of these 128 bytes of fd and reads them again; neighbours stay. */
+static void use_dmabuf(int fd)
+{
+	struct stage *s = set_up_usual();
+	uint8_t *mem = mmap(NULL, 3 * DMA_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct ibv_mr *mr = ibv_reg_dmabuf_mr(s->pr->pd, DMA_OFF, 128, 0x10000, fd, ALL_ACCESS);
+	struct ibv_sge sge = sge_of(s, 128);
+	struct ibv_send_wr wr = remote_wr(s, IBV_WR_RDMA_WRITE, &sge);
+
+	MUST(mem != MAP_FAILED, "mmap: %s", strerror(errno));
+	MUST(mr && mr->length == 128, "reg_dmabuf_mr: %s", strerror(errno));
+	memset(mem, 0xee, 3 * DMA_PAGE);
+	wr.wr.rdma.remote_addr = 0x10000;
+	wr.wr.rdma.rkey = mr->rkey;
+	post(&s->l, &wr);
+	vcq_expect(s->l.scq, IBV_WC_SUCCESS);
+	MUST(pattern_differs(mem + DMA_OFF, 128, 1, 0) == 128, "other bytes arrived");
+	MUST(mem[DMA_OFF - 1] == 0xee && mem[DMA_OFF + 128] == 0xee, "a neighbour changed");
+	mem[DMA_OFF] ^= 0xff; /* the program's stores are seen */
+	wr.opcode = IBV_WR_RDMA_READ;
+	post(&s->l, &wr);
+	vcq_expect(s->l.scq, IBV_WC_SUCCESS);
+	MUST(s->lbuf[0] == mem[DMA_OFF], "an old byte was read");
+	wr.wr.rdma.remote_addr++;
+	post(&s->l, &wr);
+	vcq_expect(s->l.scq, IBV_WC_REM_ACCESS_ERR);
+	MUST(!ibv_dereg_mr(mr), "dereg_mr: %s", strerror(errno));
+	munmap(mem, 3 * DMA_PAGE);
+	tear_down(s);
+}
+
+static void dmabuf_memory(void)
+{
+	int fd = make_memory();
+
+	use_dmabuf(fd);
+	close(fd);
+}
+
+/* The kernel's own dma-bufs, where it has some that a CPU can map. */
+static void dmabuf_udmabuf(void)
+{
+	int dev = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), fd = make_memory(), buf;
+	struct udmabuf_create create = { .memfd = (uint32_t)fd, .size = 3 * DMA_PAGE };
+
+	if (dev < 0) {
+		printf("# no /dev/udmabuf here\n");
+		close(fd);
+		return;
+	}
+	MUST(!fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), "seal: %s", strerror(errno));
+	buf = ioctl(dev, UDMABUF_CREATE, &create);
+	MUST(buf >= 0, "UDMABUF_CREATE: %s", strerror(errno));
+	use_dmabuf(buf);
+	close(buf);
+	close(fd);
+	close(dev);
+}
+
+static void dmabuf_refused(void)
+{
+	struct vport *p = vport_get("uroce0");
+	int fd = make_memory(), ro, pipes[2];
+	char name[32];
+
+	MUST(!pipe(pipes), "pipe");
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	ro = open(name, O_RDONLY | O_CLOEXEC);
+	MUST(!ibv_reg_dmabuf_mr(p->pd, 0, DMA_PAGE, 0, pipes[0], 0) && errno == EOPNOTSUPP,
+	     "what is no memory: %s", strerror(errno));
+	MUST(!ibv_reg_dmabuf_mr(p->pd, 0, DMA_PAGE, 0, ro, IBV_ACCESS_LOCAL_WRITE) &&
+		     errno == EACCES,
+	     "what is not open for writing: %s", strerror(errno));
+	MUST(!ibv_reg_dmabuf_mr(p->pd, 2 * DMA_PAGE, 2 * DMA_PAGE, 0, fd, 0) && errno == EFAULT,
+	     "what is longer than the file: %s", strerror(errno));
+	MUST(!ibv_reg_dmabuf_mr(p->pd, 0, DMA_PAGE, 0, fd, IBV_ACCESS_ON_DEMAND) && errno == EINVAL,
+	     "on demand: %s", strerror(errno));
+	MUST(!ibv_reg_dmabuf_mr(p->pd, 0, 0, 0, fd, 0) && errno == EINVAL, "nothing");
+	close(ro);
+	close(fd);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct tap_case cases[] = {
@@ -185,6 +285,9 @@ int main(int argc, char **argv)
 		{ "a region on demand need not be mapped, and may be mapped anew", on_demand, 0 },
 		{ "the null region gives zeros and drops bytes amid a list", null_region, 0 },
 		{ "a peer cannot use the null region", null_region_is_local, 0 },
+		{ "memory named by a descriptor is written and read by a peer", dmabuf_memory, 0 },
+		{ "so is a udmabuf, where the kernel makes some", dmabuf_udmabuf, 0 },
+		{ "what cannot be mapped: EOPNOTSUPP, and other refusals", dmabuf_refused, 0 },
 	};
 
 	return tap_run(cases, sizeof(cases) / sizeof(*cases), argc, argv);
