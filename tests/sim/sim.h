@@ -8,7 +8,8 @@
  *     SEND and WRITE lands exactly once and in order;
  *   - an atomic is executed at most once, and its result is the value that was there;
  *   - window and outstanding READs stay within bounds; every frame sent is well formed;
- *   - all comes to an end in bounded time, and nothing is left behind.
+ *   - all comes to an end in bounded time, and nothing is left behind;
+ *   - where the wire loses nothing, nothing is sent twice and no NAK is sent (but RNR NAKs).
  * Each WR has ranges of its own, never used again, so the model needs no clock.
  */
 #pragma once
@@ -122,7 +123,7 @@ struct sim {
 	struct sim_recv **all_recv;
 	uint32_t n_all_recv, cap_all_recv;
 	struct sim_stats {
-		uint64_t ok, failed, flushed, received, frames, virtual_ns, turns;
+		uint64_t ok, failed, flushed, received, frames, virtual_ns, turns, calm;
 		uint64_t by_status[32];
 	} stats;
 };
@@ -150,3 +151,4 @@ void sim_poll(struct sim *s, unsigned side, unsigned most);
 void sim_settle(struct sim_qp *q);
 void sim_check_turn(struct sim *s);
 void sim_check_end(struct sim *s);
+void sim_check_calm(struct sim *s);

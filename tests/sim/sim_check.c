@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/transport/counters.h"
 #include "tests/sim/sim.h"
 #include "tests/support/ck_main.h"
 
@@ -373,4 +374,36 @@ void sim_check_end(struct sim *s)
 					 'A' + side, i, q->head, q->n_wr, q->recv_head, q->n_recv);
 		}
 	}
+}
+
+static uint64_t counted(struct sim *s, unsigned side, enum counter c)
+{
+	return engine_counters(s->p.dev[side].engine)[c];
+}
+
+/*
+ * Where nothing is lost, late or refused nothing is asked for or sent twice; but after an RNR NAK
+ * what was behind it goes again.
+ */
+void sim_check_calm(struct sim *s)
+{
+	static const enum counter never[] = { CNT_OUT_OF_SEQUENCE,     CNT_PACKET_SEQ_ERR,
+					      CNT_IMPLIED_NAK_SEQ_ERR, CNT_LOCAL_ACK_TIMEOUT_ERR,
+					      CNT_DUPLICATE_REQUEST,   CNT_DROP_RESP_SEQ,
+					      CNT_DROP_GHOST,          CNT_RETRANSMITTED };
+
+	if (s->sc.is_lossy || s->sc.has_flaws || s->sc.has_finite_rnr || s->sc.has_kill ||
+	    s->sc.has_reset || s->sc.has_destroy)
+		return;
+	for (unsigned side = 0; side < 2; side++) {
+		if (counted(s, side, CNT_RNR_NAK_RETRY_ERR) ||
+		    counted(s, !side, CNT_RNR_NAK_RETRY_ERR))
+			continue;
+		for (unsigned i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+			if (counted(s, side, never[i]))
+				sim_fail(s, "%c: %" PRIu64 " %s on a wire that loses nothing",
+					 'A' + side, counted(s, side, never[i]),
+					 engine_counter_name(never[i]));
+	}
+	s->stats.calm++;
 }

@@ -243,6 +243,7 @@ void sim_run(uint64_t seed, struct sim_stats *total)
 		turn(s);
 	}
 	s->event_at = VCLOCK_NEVER;
+	sim_check_calm(s);
 	drain(s);
 	s->stats.virtual_ns = s->p.clock.now - began;
 	s->stats.frames = s->p.link.n_sent[0] + s->p.link.n_sent[1];

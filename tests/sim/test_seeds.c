@@ -31,9 +31,10 @@ static uint64_t first_seed(void)
 static void report(const struct sim_stats *t, uint64_t seeds)
 {
 	printf("# %" PRIu64 " seeds: %" PRIu64 " ok, %" PRIu64 " failed, %" PRIu64
-	       " flushed, %" PRIu64 " received; %" PRIu64 " frames, %" PRIu64 " ms virtual\n",
-	       seeds, t->ok, t->failed, t->flushed, t->received, t->frames,
-	       t->virtual_ns / 1000000);
+	       " flushed, %" PRIu64 " received; %" PRIu64 " frames, %" PRIu64
+	       " ms virtual; %" PRIu64 " without loss and repeats\n",
+	       seeds, t->ok, t->failed, t->flushed, t->received, t->frames, t->virtual_ns / 1000000,
+	       t->calm);
 	fflush(stdout);
 }
 
