@@ -12,6 +12,8 @@
 #include "dataplane/abi/abi.h"
 
 #define UROCE_DEV_NAME_MAX 64u
+#define UROCE_FIRST_NODE   100u /* devices have nodes uverbs100 and up: real HCAs count from 0 */
+#define UROCE_N_NODES      64u  /* then numbers go round */
 #define UROCE_CTRL_MSG_MAX 4096u
 #define UROCE_CTRL_FDS_MAX (2u + UROCE_MAX_WORKERS)
 

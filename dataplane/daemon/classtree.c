@@ -15,10 +15,9 @@
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/metrics.h"
 
-#define SYS_NEW      RUNDIR_SYS ".new"
-#define PATH_ROOM    400
-#define FIRST_UVERBS 100u  /* real HCAs count from 0 */
-#define NULL_RDEV    "1:3" /* /dev/null: what stands at /dev/infiniband */
+#define SYS_NEW   RUNDIR_SYS ".new"
+#define PATH_ROOM 400
+#define NULL_RDEV "1:3" /* /dev/null: what stands at /dev/infiniband */
 
 /* Where a tree is being written: the first error stops everything after it. */
 struct tree {
@@ -82,7 +81,7 @@ static void put_verbs(struct tree *t, const struct device *dev)
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "uverbs%u", FIRST_UVERBS + dev->uverbs);
+	snprintf(name, sizeof(name), "uverbs%u", UROCE_FIRST_NODE + dev->uverbs);
 	PUT(t, "infiniband_verbs/%s/ibdev", name, "%s", dev->name);
 	PUT(t, "infiniband_verbs/%s/dev", name, NULL_RDEV);
 	PUT(t, "infiniband_verbs/%s/abi_version", name, "%u", UROCE_ABI_VERSION);
@@ -265,7 +264,7 @@ static int add_node(const struct daemon *d, const struct device *dev)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), RUNDIR_DEV "/uverbs%u", FIRST_UVERBS + dev->uverbs);
+	snprintf(path, sizeof(path), RUNDIR_DEV "/uverbs%u", UROCE_FIRST_NODE + dev->uverbs);
 	unlinkat(d->dir.fd, path, 0);
 	return symlinkat("/dev/null", d->dir.fd, path) ? -errno : 0;
 }
@@ -328,7 +327,7 @@ int classtree_add(const struct daemon *d, const struct device *dev)
 	publish(&t, "infiniband", dev->name);
 	if (!t.err)
 		t.err = add_node(d, dev);
-	snprintf(uverbs, sizeof(uverbs), "uverbs%u", FIRST_UVERBS + dev->uverbs);
+	snprintf(uverbs, sizeof(uverbs), "uverbs%u", UROCE_FIRST_NODE + dev->uverbs);
 	publish(&t, "infiniband_verbs", uverbs);
 	remove_tree(d->dir.fd, SYS_NEW);
 	if (t.err)
@@ -341,9 +340,9 @@ void classtree_del(const struct daemon *d, const struct device *dev)
 	char path[PATH_ROOM];
 
 	snprintf(path, sizeof(path), RUNDIR_SYS "/class/infiniband_verbs/uverbs%u",
-		 FIRST_UVERBS + dev->uverbs);
+		 UROCE_FIRST_NODE + dev->uverbs);
 	remove_tree(d->dir.fd, path);
-	snprintf(path, sizeof(path), RUNDIR_DEV "/uverbs%u", FIRST_UVERBS + dev->uverbs);
+	snprintf(path, sizeof(path), RUNDIR_DEV "/uverbs%u", UROCE_FIRST_NODE + dev->uverbs);
 	unlinkat(d->dir.fd, path, 0);
 	snprintf(path, sizeof(path), RUNDIR_SYS "/class/infiniband/%s", dev->name);
 	remove_tree(d->dir.fd, path);

@@ -32,13 +32,11 @@ struct neighbours;
 #define DEVICE_MAX_MCAST_MEMBER (DEVICE_MAX_MCAST / DEVICE_MAX_MCAST_GROUP)
 #define DEVICE_RD_ATOMIC        16u
 
-/* Names of nodes go round, so that a program does not take a new device for one that is gone. */
-#define DEVICE_N_NODES 64u
 
 struct device {
 	struct daemon *daemon;
 	unsigned index;  /* below CONFIG_MAX_DEVICES; another device may have it later */
-	unsigned uverbs; /* the number of its node */
+	unsigned uverbs; /* its node is number UROCE_FIRST_NODE + uverbs */
 	char name[UROCE_DEV_NAME_MAX];
 	uint8_t mac[6];
 	uint8_t guid[8]; /* network order */

@@ -49,9 +49,9 @@ unsigned device_list_take_node(struct daemon *d)
 {
 	unsigned number;
 
-	static_assert(DEVICE_N_NODES > CONFIG_MAX_DEVICES, "there is always one");
+	static_assert(UROCE_N_NODES > CONFIG_MAX_DEVICES, "there is always one");
 	do
-		number = d->last_uverbs++ % DEVICE_N_NODES;
+		number = d->last_uverbs++ % UROCE_N_NODES;
 	while (has_node(d, number));
 	return number;
 }

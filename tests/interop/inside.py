@@ -88,6 +88,11 @@ def add_cases(wire):
         inside.assert_listed("rxe0", "uroce0", "uroce1")
         inside.pingpong("uroce0", "uroce1")
         inside.pingpong("rxe0", "rxe0")
+        out = inside.run(f"{UROCE} run -- sh -c 'ibv_devices; LD_LIBRARY_PATH=/host/uroce/lib "
+                         f"{UROCE} device add name=late; ibv_devices'")
+        assert len(re.findall(r"^\s+late\s", out, re.M)) == 1, out
+        inside.pingpong("late", "uroce0")
+        inside.run(f"{UROCE} device del late")
         level, text = inside.doctor()
         assert (level, "answers with rxe0" in text) == ("warn", True), (level, text)
         level, text = inside.doctor(below_run=True)

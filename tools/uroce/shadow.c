@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/uroce/shadow.h"
 
+#include "dataplane/abi/ctrl.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +132,23 @@ static int add_nodes(int dev, const struct tree *t, const char *only)
 	return 0;
 }
 
+/* Names of devices that may come later: they lead nowhere as long as the daemon has no such node.
+ */
+static int add_later_nodes(const char *run_dir)
+{
+	for (unsigned i = 0; i < UROCE_N_NODES; i++) {
+		char path[64], to[PATH_MAX];
+		unsigned n = UROCE_FIRST_NODE + i;
+
+		snprintf(path, sizeof(path), "/dev/infiniband/uverbs%u", n);
+		if (snprintf(to, sizeof(to), "%s/dev/uverbs%u", run_dir, n) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		if (symlink(to, path) && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
 /* The daemon's own directory, in which nodes of later devices appear. */
 static int bind_nodes(const char *run_dir)
 {
@@ -165,6 +184,8 @@ int shadow_dev(const char *run_dir, const struct tree *t, const char *only)
 	}
 	if (!err)
 		err = is_live ? bind_nodes(run_dir) : add_nodes(dev, t, only);
+	if (!err && !is_live && !only)
+		err = add_later_nodes(run_dir);
 	if (old >= 0)
 		close(old);
 	if (dev >= 0)

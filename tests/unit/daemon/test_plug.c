@@ -102,7 +102,7 @@ END_TEST
 START_TEST(numbers_of_nodes_go_round_past_those_in_use)
 {
 	ck_assert_uint_eq(rig.device[1]->uverbs, 1);
-	for (unsigned i = 2; i < DEVICE_N_NODES; i++)
+	for (unsigned i = 2; i < UROCE_N_NODES; i++)
 		ck_assert_uint_eq(device_list_take_node(&rig), i);
 	ck_assert_uint_eq(device_list_take_node(&rig), 2);
 	ck_assert_uint_eq(device_list_free_index(&rig), 2);
