@@ -20,10 +20,19 @@ def first_race(text):
     return text[at:at + 6000] if at >= 0 else ""
 
 
-def watch(program, *options):
+def plug(daemon):
+    """Another device comes and goes."""
+    daemon.command("device", "add", "name=late")
+    daemon.command("device", "set", "late", "down")
+    daemon.command("device", "del", "late")
+
+
+def watch(program, *options, meanwhile=None):
     """Runs it to its end; neither it nor the daemon may have raced."""
     with Daemon(*options) as d:
         p = d.start(d.own_program(program))
+        while meanwhile and p.is_alive():
+            meanwhile(d)
         code = p.wait(6 * DEADLINE)
         d.proc.terminate()
         daemon_code = d.proc.wait(DEADLINE)
@@ -33,8 +42,8 @@ def watch(program, *options):
         assert daemon_code == 0, f"uroced ended with {daemon_code}:\n{d.log_text()}"
 
 
-def add(program, title, *options):
-    case(f"{program}: {title}")(lambda: watch(program, *options))
+def add(program, title, *options, **more):
+    case(f"{program}: {title}")(lambda: watch(program, *options, **more))
 
 
 add("verbs_threads", "several threads on one queue, one worker")
@@ -43,6 +52,7 @@ add("verbs_churn", "objects and contexts come and go, two workers", "--workers",
 add("verbs_queues", "shared queues and events, two workers", "--workers", "2")
 add("verbs_order", "eight QPs, two workers", "--workers", "2")
 add("verbs_order", "over udp", *UDP)
+add("verbs_order", "while devices come and go, two workers", "--workers", "2", meanwhile=plug)
 
 if __name__ == "__main__":
     sys.exit(run_cases())
