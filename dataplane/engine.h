@@ -32,6 +32,7 @@ struct engine_conf {
 	uint32_t window;    /* packets in flight per QP; 0: default */
 	uint64_t seed;
 	bool check_icrc; /* verify the ICRC of what arrives */
+	bool congestion; /* DCQCN: packets ECN-capable, marks answered with CNPs, CNPs obeyed */
 };
 
 size_t engine_size(const struct engine_conf *conf); /* arena bytes, 64-aligned */

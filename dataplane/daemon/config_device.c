@@ -67,6 +67,14 @@ static int set_mtu(struct config_device *c, const char *value, struct config_err
 	return 0;
 }
 
+static int set_congestion(struct config_device *c, const char *value, struct config_error *e)
+{
+	c->congestion = !strcmp(value, "dcqcn");
+	if (!c->congestion && strcmp(value, "off"))
+		return config_fail(e, "congestion '%s' is not off or dcqcn", value);
+	return 0;
+}
+
 static int set_text(char *to, size_t size, const char *key, const char *value,
 		    struct config_error *e)
 {
@@ -85,6 +93,8 @@ int config_device_set(struct config_device *c, const char *key, const char *valu
 		return set_link(c, value, e);
 	if (!strcmp(key, "mtu"))
 		return set_mtu(c, value, e);
+	if (!strcmp(key, "congestion"))
+		return set_congestion(c, value, e);
 	if (!strcmp(key, "interface"))
 		return set_text(c->interface, sizeof(c->interface), key, value, e);
 	if (!strcmp(key, "devargs"))
@@ -100,7 +110,8 @@ int config_device_set(struct config_device *c, const char *key, const char *valu
 			return config_fail(e, "addr '%s' is no address of a host", value);
 		return set_text(c->addr, sizeof(c->addr), key, value, e);
 	}
-	return config_fail(e, "'%s' is none of name, link, addr, interface, mtu, devargs", key);
+	return config_fail(
+		e, "'%s' is none of name, link, addr, interface, mtu, congestion, devargs", key);
 }
 
 int config_device_parse(struct config_device *c, const char *text, struct config_error *e)

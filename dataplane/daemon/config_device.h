@@ -3,6 +3,7 @@
 #pragma once
 
 #include <net/if.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ struct config_device {
 	char interface[IF_NAMESIZE]; /* udp, packet: the kernel's interface */
 	char devargs[256];           /* dpdk: what rte_dev_probe gets */
 	uint32_t mtu;                /* of IP packets; 0: the interface's */
+	bool congestion;             /* DCQCN */
 };
 
 /* A sentence about what is wrong. */

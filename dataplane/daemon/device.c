@@ -80,6 +80,7 @@ int device_create(struct device **out, struct daemon *d, unsigned index,
 					   .check_icrc = d->conf.check_icrc,
 					   .seed = d->boot_id + index * UROCE_MAX_WORKERS };
 	dev->conf.ud_mtu = net->path_mtu;
+	dev->conf.congestion = net->congestion;
 	dev->arena_size = engine_size(&dev->conf);
 	err = make_numbers(dev);
 	for (unsigned w = 0; !err && w < d->n_workers; w++) {

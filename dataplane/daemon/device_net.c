@@ -120,6 +120,7 @@ int device_net_make(struct device_net *n, const struct config_device *c, unsigne
 	memset(n, 0, sizeof(*n));
 	memcpy(n->name, c->name, sizeof(n->name));
 	n->link = c->link;
+	n->congestion = c->congestion;
 	switch (c->link) {
 	case LINK_SWITCH:
 		make_switch(n, index);

@@ -14,6 +14,7 @@ struct device_net {
 	uint32_t kernel_gids; /* bit i: the kernel's interface has GID i as an address */
 	uint32_t ip_mtu;      /* largest IP packet */
 	uint32_t path_mtu;    /* of RoCE, what fits into it: 256 to 4096 */
+	bool congestion;      /* DCQCN */
 	bool is_up;
 	struct netdev dev; /* index 0: none stands behind the device */
 };

@@ -30,6 +30,7 @@ struct engine {
 	struct ah *ah;
 	struct mcast *mcast;
 	struct timer_heap timers;
+	struct timer_heap paces; /* QPs that DCQCN holds back */
 	struct cq *dirty;
 	struct qp *sched_head, *sched_tail;
 	struct qp *doomed; /* to be put into ERR before this entry returns */
@@ -179,6 +180,22 @@ void resp_queue_keep_nak(struct qp *qp);
 static inline uint8_t resp_atomic_answer(uint8_t opcode)
 {
 	return (opcode & 0x1f) == BTH_ATOMIC_WRITE ? BTH_READ_RESP_ONLY : BTH_ATOMIC_ACK;
+}
+
+/* congest.c */
+void congest_template(const struct engine *e, struct qp *qp);
+void congest_rx(struct engine *e, struct qp *qp, const struct packet *pk);
+void congest_cnp(struct engine *e, const struct packet *pk);
+unsigned congest_emit(struct engine *e, struct qp *qp, struct frame *f);
+unsigned congest_room(struct engine *e, struct qp *qp, unsigned n);
+void congest_sent(struct engine *e, struct qp *qp, uint32_t bytes);
+void congest_reset(struct engine *e, struct qp *qp);
+
+/* Between the two addresses of this connection. */
+static inline bool qp_is_peer(const struct qp *qp, const struct packet *pk)
+{
+	return !__builtin_memcmp(pk->net.sgid, qp->path.dgid, 16) &&
+	       !__builtin_memcmp(pk->net.dgid, qp->path.sgid, 16);
 }
 
 /* resp_emit.c */

@@ -36,7 +36,10 @@
 	X(RESP_CQE_FLUSH_ERROR, "resp_cqe_flush_error")               \
 	X(RETRANSMITTED, "retransmitted_packets")                     \
 	X(CQ_OVERRUN, "cq_overrun")                                   \
-	X(RX_CNP, "rx_cnp")                                           \
+	X(NP_ECN_MARKED, "np_ecn_marked_roce_packets")                \
+	X(NP_CNP_SENT, "np_cnp_sent")                                 \
+	X(RP_CNP_HANDLED, "rp_cnp_handled")                           \
+	X(RP_CNP_IGNORED, "rp_cnp_ignored")                           \
 	X(BAD_RING, "bad_ring_index")                                 \
 	X(DROP_NOT_ROCE, "drop_not_roce")                             \
 	X(DROP_SHORT, "drop_short")                                   \

@@ -13,7 +13,7 @@ size_t engine_size(const struct engine_conf *c)
 {
 	return ALIGN64(sizeof(struct engine)) + ALIGN64(c->max_mr * sizeof(struct mr)) +
 	       ALIGN64(c->max_cq * sizeof(struct cq)) + ALIGN64(c->max_qp * sizeof(struct qp *)) +
-	       ALIGN64(c->max_qp * sizeof(struct timer *)) +
+	       2 * ALIGN64(c->max_qp * sizeof(struct timer *)) +
 	       ALIGN64(c->max_srq * sizeof(struct srq)) + ALIGN64(c->max_ah * sizeof(struct ah)) +
 	       ALIGN64(c->max_mcast * sizeof(struct mcast));
 }
@@ -38,6 +38,8 @@ struct engine *engine_create(const struct engine_conf *conf, const struct ports 
 	e->qp = (struct qp **)at;
 	at += ALIGN64(conf->max_qp * sizeof(struct qp *));
 	timer_heap_init(&e->timers, (struct timer **)at, conf->max_qp);
+	at += ALIGN64(conf->max_qp * sizeof(struct timer *));
+	timer_heap_init(&e->paces, (struct timer **)at, conf->max_qp);
 	at += ALIGN64(conf->max_qp * sizeof(struct timer *));
 	e->srq = (struct srq *)at;
 	at += ALIGN64(conf->max_srq * sizeof(struct srq));
@@ -80,11 +82,6 @@ static void engine_drop(struct engine *e, const struct packet *pk, const struct 
 	engine_trace(e, TRACE_DROP, qp, pk->opcode, pk->psn, c);
 }
 
-static bool is_from_peer(const struct qp *qp, const struct packet *pk)
-{
-	return !memcmp(pk->net.sgid, qp->path.dgid, 16) && !memcmp(pk->net.dgid, qp->path.sgid, 16);
-}
-
 /* C9-42..44: the low 15 bits must match 0xffff, and one side be a full member. We are. */
 static bool is_pkey_ours(uint16_t pkey)
 {
@@ -94,6 +91,7 @@ static bool is_pkey_ours(uint16_t pkey)
 static void engine_rx_qp(struct engine *e, struct qp *qp, const struct packet *pk)
 {
 	engine_trace(e, TRACE_RX, qp, pk->opcode, pk->psn, pk->payload_len);
+	congest_rx(e, qp, pk);
 	if (qp->type == UROCE_QPT_UD)
 		ud_rx(e, qp, pk);
 	else if (qp->type == UROCE_QPT_UC)
@@ -119,7 +117,7 @@ static void engine_rx_one(struct engine *e, const struct frame *f)
 		return;
 	}
 	if (pk.opcode == (BTH_CNP | 1)) {
-		engine_count(e, CNT_RX_CNP, 1);
+		congest_cnp(e, &pk);
 		return;
 	}
 	if (pk.dest_qpn == MCAST_QPN && (pk.opcode & 0xe0) == BTH_UD) {
@@ -135,7 +133,7 @@ static void engine_rx_one(struct engine *e, const struct frame *f)
 		engine_drop(e, &pk, qp, CNT_DROP_PKEY);
 	else if (!qp_can_receive(qp))
 		engine_drop(e, &pk, qp, CNT_DROP_QP_STATE);
-	else if (qp->type != UROCE_QPT_UD && !is_from_peer(qp, &pk))
+	else if (qp->type != UROCE_QPT_UD && !qp_is_peer(qp, &pk))
 		engine_drop(e, &pk, qp, CNT_DROP_ADDRESS);
 	else
 		engine_rx_qp(e, qp, &pk);
@@ -174,17 +172,21 @@ bool engine_tx_pending(const struct engine *e)
  */
 static unsigned engine_tx_qp(struct engine *e, struct qp *qp, struct frame *const *out, unsigned n)
 {
-	unsigned room = n < ENGINE_BURST ? n : ENGINE_BURST;
+	unsigned cnp = qp->is_cnp_due ? congest_emit(e, qp, out[0]) : 0;
+	unsigned room = n - cnp < ENGINE_BURST ? n - cnp : ENGINE_BURST;
 	bool is_own = qp->is_own_turn;
-	unsigned k = is_own ? requester_emit(e, qp, out, room) : responder_emit(e, qp, out, room);
+	unsigned k;
+
+	out += cnp;
+	k = is_own ? requester_emit(e, qp, out, room) : responder_emit(e, qp, out, room);
 
 	qp->is_own_turn = k == room && !is_own;
 	if (k < room)
 		k += is_own ? responder_emit(e, qp, out + k, room - k)
 			    : requester_emit(e, qp, out + k, room - k);
-	if (k == room)
+	if (k == room || (k && qp->dcqcn.is_limiting)) /* then a timer follows */
 		sched_add(e, qp);
-	return k;
+	return k + cnp;
 }
 
 unsigned engine_tx(struct engine *e, uint64_t now, struct frame *const *out, unsigned n)
@@ -201,7 +203,9 @@ unsigned engine_tx(struct engine *e, uint64_t now, struct frame *const *out, uns
 
 uint64_t engine_deadline(const struct engine *e)
 {
-	return timer_next(&e->timers);
+	uint64_t a = timer_next(&e->timers), b = timer_next(&e->paces);
+
+	return a < b ? a : b;
 }
 
 void engine_expire(struct engine *e, uint64_t now)
@@ -211,6 +215,8 @@ void engine_expire(struct engine *e, uint64_t now)
 	engine_enter(e, now);
 	while ((t = timer_pop(&e->timers, now)))
 		retry_expire(e, (struct qp *)((char *)t - offsetof(struct qp, timer)));
+	while ((t = timer_pop(&e->paces, now)))
+		sched_add(e, (struct qp *)((char *)t - offsetof(struct qp, pace)));
 	engine_leave(e);
 }
 

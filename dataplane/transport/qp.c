@@ -103,7 +103,7 @@ int qp_add(struct engine *e, const struct cmd_qp_add *c)
 	qp->srq = c->srqn ? srq : NULL;
 	qp->mtu = e->conf.ud_mtu;
 	qp->attr.cap = c->cap;
-	qp->timer.at = TIMER_NEVER;
+	qp->timer.at = qp->pace.at = TIMER_NEVER;
 	qp->xrcd = c->xrcd;
 	qp_count_users(qp, 1);
 	*slot = qp;
@@ -117,6 +117,7 @@ void qp_reset(struct engine *e, struct qp *qp)
 
 	sched_remove(e, qp);
 	timer_remove(&e->timers, &qp->timer);
+	congest_reset(e, qp);
 	memset(&qp->req, 0, sizeof(qp->req));
 	memset(&qp->resp, 0, sizeof(qp->resp));
 	memset(&qp->attr, 0, sizeof(qp->attr));

@@ -7,6 +7,7 @@
 
 #include "dataplane/engine.h"
 #include "dataplane/transport/cq.h"
+#include "dataplane/transport/dcqcn.h"
 #include "dataplane/transport/psn.h"
 #include "dataplane/transport/timer.h"
 
@@ -172,6 +173,10 @@ struct qp {
 	struct net_template tmpl;
 	uint32_t mtu;       /* bytes */
 	struct timer timer; /* ACK timeout, or the RNR wait */
+	struct timer pace;  /* when DCQCN lets it send again */
+	struct dcqcn dcqcn;
+	uint64_t cnp_at; /* when the next CNP may go */
+	bool is_cnp_due;
 	struct qp_req req;
 	struct qp_resp resp;
 	struct send_rec rec[]; /* sq_depth of them */

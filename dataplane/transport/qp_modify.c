@@ -188,7 +188,7 @@ static void apply_attrs(const struct engine *e, struct qp *qp, const struct cmd_
 	copy_attrs(qp, c->mask, &c->attr);
 	if (c->mask & M_AV) {
 		qp->path = c->path;
-		net_template_build(&qp->tmpl, &c->path);
+		congest_template(e, qp);
 	}
 	if (c->mask & M_MTU)
 		qp->mtu = 128u << qp->attr.path_mtu;

@@ -242,6 +242,7 @@ static void req_send(struct engine *e, struct qp *qp, struct packet *pk, psn_t p
 	engine_trace(e, TRACE_TX, qp, pk->opcode, pk->psn, pk->payload_len);
 	engine_count(e, CNT_TX_PACKETS, 1);
 	engine_count(e, CNT_TX_BYTES, frame_len(f));
+	congest_sent(e, qp, frame_len(f));
 	if (psn_dist(r->una_psn, psn) < psn_dist(r->una_psn, r->sent_psn))
 		engine_count(e, CNT_RETRANSMITTED, 1);
 }
@@ -405,6 +406,7 @@ unsigned requester_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 		return ud_emit(e, qp, out, n);
 	if (n > ENGINE_BURST)
 		n = ENGINE_BURST;
+	n = congest_room(e, qp, n);
 	if (n)
 		done = req_emit_again(e, qp, out[0]);
 	while (done < n) {

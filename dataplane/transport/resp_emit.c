@@ -82,6 +82,7 @@ static void emit_read_packet(struct engine *e, struct qp *qp, struct resp_item *
 	pk.msn = it->msn;
 	pk.payload_len = it->len < qp->mtu ? it->len : qp->mtu;
 	emit_build(e, qp, &pk, f);
+	congest_sent(e, qp, frame_len(f));
 	it->is_started = true;
 	it->psn = psn_add(it->psn, 1);
 	it->left--;
@@ -128,10 +129,15 @@ unsigned responder_emit(struct engine *e, struct qp *qp, struct frame *const *ou
 	while (done < n && qp->resp.n_queue) {
 		struct resp_item it = qp->resp.queue[0];
 
-		if (it.kind == RESP_READ)
-			done += emit_read(e, qp, &qp->resp.queue[0], out + done, n - done);
-		else
+		if (it.kind == RESP_READ) {
+			unsigned room = congest_room(e, qp, n - done);
+
+			if (!room)
+				break;
+			done += emit_read(e, qp, &qp->resp.queue[0], out + done, room);
+		} else {
 			done += emit_single(e, qp, &it, out[done]);
+		}
 	}
 	return done;
 }

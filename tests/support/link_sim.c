@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/wire/hdr.h"
 #include "fabric/wire/icrc.h"
+#include "fabric/wire/rocev2.h"
 #include "tests/support/ck_main.h"
 #include "tests/support/vclock.h"
 
@@ -182,6 +184,19 @@ static enum link_sim_act judge(struct link_sim *l, unsigned from, const struct p
 	return chance(l, l->conf.corrupt) ? LINK_SIM_CORRUPT : LINK_SIM_PASS;
 }
 
+/* As a switch marks: congestion experienced. The ICRC does not cover it, the checksum does. */
+static void mark(struct link_sim *l, unsigned from, struct frame *flat)
+{
+	struct ipv4_hdr *ip = (struct ipv4_hdr *)(flat->head + L3_OFF);
+
+	if (flat->head[12] != 0x08 || flat->head[13] || !(ip->tos & 3))
+		return;
+	ip->tos |= 3;
+	ip->checksum = be16_make(0);
+	ip->checksum = be16_make(ipv4_checksum(ip));
+	l->n_marked[from]++;
+}
+
 static void deliver(struct link_sim *l, unsigned from, uint64_t due, const struct frame *in,
 		    uint32_t split_at, enum link_sim_act act)
 {
@@ -190,6 +205,8 @@ static void deliver(struct link_sim *l, unsigned from, uint64_t due, const struc
 	uint32_t trailer = in->trailer_len;
 
 	frame_copy(f, in);
+	if (l->conf.ecn_ns && l->queued_ns > l->conf.ecn_ns)
+		mark(l, from, f);
 	if (act == LINK_SIM_CORRUPT) {
 		damage(l, f);
 		l->n_corrupt[from]++;
@@ -213,6 +230,8 @@ static void tx_one(struct link_sim *l, unsigned from, uint64_t now, struct frame
 	l->bytes[from] += len;
 	if (l->wire_free[from] < now)
 		l->wire_free[from] = now;
+	l->queued_ns = l->wire_free[from] - now;
+	l->waited_ns[from] += l->queued_ns;
 	l->wire_free[from] += len * l->conf.ns_per_kib / 1024;
 	due = l->wire_free[from] + l->conf.delay_ns;
 	if (act == LINK_SIM_DROP) {

@@ -20,12 +20,14 @@
 struct link_sim_conf {
 	uint64_t seed;
 	uint32_t drop, dup, reorder, corrupt;
-	uint64_t delay_ns;      /* one way */
-	uint64_t jitter_ns;     /* added to reordered and duplicated frames, up to this */
-	uint64_t ns_per_kib;    /* serialization: 1024 bytes take this long; 0: none */
-	uint32_t tx_burst;      /* frames a port takes before it has to wait for the wire; 0: 256 */
-	uint32_t rx_burst;      /* most frames delivered at once; 0: 32 */
-	bool split;             /* deliver some frames in split form */
+	uint64_t delay_ns;   /* one way */
+	uint64_t jitter_ns;  /* added to reordered and duplicated frames, up to this */
+	uint64_t ns_per_kib; /* serialization: 1024 bytes take this long; 0: none */
+	uint64_t ecn_ns;     /* ECN-capable IPv4 frames that wait longer for the wire are marked; 0:
+				none */
+	uint32_t tx_burst;   /* frames a port takes before it has to wait for the wire; 0: 256 */
+	uint32_t rx_burst;   /* most frames delivered at once; 0: 32 */
+	bool split;          /* deliver some frames in split form */
 	bool damage_icrc_valid; /* corrupt a byte, then fix the ICRC: a hostile peer, not a bad wire
 				 */
 };
@@ -61,15 +63,16 @@ struct link_sim {
 	struct sim_frame **heap[2]; /* towards port 0, port 1; by due, then order */
 	uint32_t n[2], cap[2];
 	uint64_t wire_free[2]; /* when the sender's last bit has left */
-	uint32_t waiting[2];   /* unused without serialization */
+	uint64_t queued_ns;    /* of the frame being sent */
 	struct sim_frame *idle;
 	link_sim_filter *filter;
 	void *filter_ctx;
 	struct link_sim_log log[LINK_SIM_LOG];
 	uint32_t n_log;
 	uint32_t malformed; /* frames that an engine sent and that do not parse */
-	uint64_t n_sent[2], n_dropped[2], n_corrupt[2], bytes[2];
-	bool is_cut; /* nothing passes */
+	uint64_t n_sent[2], n_dropped[2], n_corrupt[2], n_marked[2], bytes[2];
+	uint64_t waited_ns[2]; /* for the wire, summed over the frames */
+	bool is_cut;           /* nothing passes */
 };
 
 void link_sim_init(struct link_sim *l, const struct link_sim_conf *conf);

@@ -30,6 +30,9 @@ START_TEST(every_word_sets_its_field)
 	ck_assert_str_eq(c.name, "uroce3");
 	ck_assert_int_eq(c.link, LINK_PACKET);
 	ck_assert_str_eq(c.interface, "eth0");
+	ck_assert(!c.congestion);
+	ck_assert(parse("link=switch,congestion=dcqcn", 0).congestion);
+	ck_assert(!parse("link=switch,congestion=off", 0).congestion);
 	c = parse("link=udp,addr=fd00::1", 0);
 	ck_assert_str_eq(c.addr, "fd00::1");
 }
@@ -71,6 +74,7 @@ static const struct {
 	{ "link=packet", "interface" },
 	{ "link=packet,interface=eth0,addr=127.0.0.1", "addr" },
 	{ "link=switch,interface=eth0", "interface" },
+	{ "link=switch,congestion=on", "dcqcn" },
 	{ "link=dpdk", "devargs" },
 	{ "link=udp,addr=127.0.0.1,devargs=x", "devargs" },
 };
