@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A device's network changes while it runs. */
+#include <errno.h>
 #include <string.h>
 
 #include "dataplane/daemon/device_net.h"
 
-void device_net_look(struct netdev *now, const struct config_device *c)
+int device_net_look(struct netdev *now, const struct config_device *c)
 {
 	uint8_t gid[GID_LEN];
 	int err;
 
 	if (*c->addr)
-		err = gid_parse(c->addr, gid) ? -1 : netdev_read_addr(now, gid);
+		err = gid_parse(c->addr, gid) ? -EINVAL : netdev_read_addr(now, gid);
 	else
 		err = netdev_read(now, c->interface);
-	if (err)
-		memset(now, 0, sizeof(*now));
+	if (err != -ENODEV && err != -EADDRNOTAVAIL)
+		return err;
+	memset(now, 0, sizeof(*now));
+	return 0;
 }
 
 bool device_net_take(struct device_net *n, const struct netdev *now)

@@ -24,9 +24,9 @@ int device_net_make(struct device_net *n, const struct config_device *c, unsigne
 
 /*
  * What the kernel says now of the interface behind a device that has one. Of an interface or an
- * address that is gone: down, and without addresses.
+ * address that is gone: down, and without addresses. 0, or a negative errno: it cannot be asked.
  */
-void device_net_look(struct netdev *now, const struct config_device *c);
+int device_net_look(struct netdev *now, const struct config_device *c);
 
 /*
  * Takes that over: state and GIDs. Entries of the table that stay keep their index, and the first

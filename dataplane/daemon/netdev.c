@@ -116,7 +116,7 @@ static int read_named(struct netdev *n, const char *name, const struct ifaddrs *
 	strcpy(n->name, name);
 	n->index = if_nametoindex(name);
 	if (!n->index)
-		return -ENODEV;
+		return errno ? -errno : -ENODEV;
 	add_addresses(n, list);
 	return read_link(n);
 }

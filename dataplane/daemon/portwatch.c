@@ -52,7 +52,9 @@ static void look(struct portwatch *p, struct device *dev)
 	bool was_up = device_is_up(dev), has_gids;
 	struct netdev now;
 
-	device_net_look(&now, &dev->asked);
+	/* Out of descriptors, say: better what was than nothing. */
+	if (device_net_look(&now, &dev->asked))
+		return;
 	apply(p, dev, &now);
 	has_gids = device_net_take(&dev->net, &now);
 	dev->gids = dev->net.gids;

@@ -68,7 +68,7 @@ def _():
         assert p.wait() == 0, p.describe(p.proc.poll())
 
 
-@case("removal below a program: DEVICE_FATAL, its requests come back flushed, then EIO")
+@case("removal below a program: DEVICE_FATAL, requests come back flushed, EIO; its peer gives up")
 def _():
     with Daemon("--workers", "2") as d:
         d.command("device", "add", "name=late")

@@ -146,8 +146,44 @@ static void must_refuse(struct vport *port, struct vqp *v, struct ibv_mr *mr)
 	MUST(err == EIO, "ibv_post_send: %s", strerror(err));
 }
 
+/* A device that stays, connected to one that goes. */
+struct survivor {
+	struct vqp own, lost;
+	struct ibv_mr *mr;
+	uint8_t buf[64];
+};
+
+static void connect_survivor(struct survivor *s, struct vport *port)
+{
+	struct vqp_conf conf = vqp_usual;
+	struct vport *stays = vport_get("uroce0");
+
+	conf.timeout = 10;
+	conf.retry_cnt = 3;
+	vqp_pair(&s->own, stays, &s->lost, port, &conf);
+	s->mr = vreg(stays, s->buf, sizeof(s->buf), IBV_ACCESS_LOCAL_WRITE);
+}
+
+/* Its peer is an HCA that vanished. */
+static void check_survivor(struct survivor *s)
+{
+	struct ibv_sge sge = { (uintptr_t)s->buf, sizeof(s->buf), s->mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED },
+			   *bad;
+
+	MUST(!ibv_post_send(s->own.qp, &wr, &bad), "ibv_post_send of the survivor");
+	vcq_expect(s->own.scq, IBV_WC_RETRY_EXC_ERR);
+	vqp_close(&s->own);
+	vqp_close(&s->lost);
+	MUST(!ibv_dereg_mr(s->mr), "ibv_dereg_mr of the survivor");
+}
+
 static void removal(void)
 {
+	static struct survivor survivor;
 	static uint8_t buf[4096];
 	struct vqp_conf conf = vqp_usual;
 	struct vport *port = vport_get(name);
@@ -158,6 +194,7 @@ static void removal(void)
 	conf.rnr_retry = 7;
 	vqp_pair(&a, port, &b, port, &conf);
 	post_all(&a, &b, mr);
+	connect_survivor(&survivor, port);
 	printf("%s is open\n", name);
 	MUST(await_event(port->ctx) == IBV_EVENT_DEVICE_FATAL, "not the event");
 	vcq_wait(a.rcq, wc, RECVS, 30000);
@@ -168,6 +205,7 @@ static void removal(void)
 	MUST(wc[0].status == IBV_WC_WR_FLUSH_ERR && wc[0].wr_id == 77, "send: %s",
 	     ibv_wc_status_str(wc[0].status));
 	must_refuse(port, &a, mr);
+	check_survivor(&survivor);
 	MUST(ibv_poll_cq(a.rcq, 1, wc) <= 0 && ibv_poll_cq(a.scq, 1, wc) <= 0, "twice");
 	vqp_close(&a);
 	vqp_close(&b);

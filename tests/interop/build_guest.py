@@ -40,11 +40,20 @@ def sh(*argv, cwd=None):
     return done.stdout
 
 
+def find_kernel():
+    done = subprocess.run(["apt-cache", "depends", "linux-image-amd64"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, check=False)
+    return re.search(r"Depends: (linux-image-[0-9]\S*)", done.stdout)
+
+
 def kernel_package():
-    depends = sh("apt-cache", "depends", "linux-image-amd64")
-    found = re.search(r"Depends: (linux-image-[0-9]\S*)", depends)
+    """Its name. A fresh machine has no lists of packages yet."""
+    found = find_kernel()
+    if not found and os.geteuid() == 0:
+        sh("apt-get", "-q", "update")
+        found = find_kernel()
     if not found:
-        raise CannotBuild("apt knows no linux-image-amd64")
+        raise CannotBuild("apt knows no linux-image-amd64; `apt-get update` may help")
     return found.group(1)
 
 

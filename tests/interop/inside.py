@@ -116,5 +116,9 @@ def add_cases(wire):
         inside.assert_listed("uroce0", "uroce1")
         level, text = inside.doctor()
         assert (level, text) == ("ok", "not answered here"), (level, text)
+        wire.guest.run("mkdir -p /lib/modules/$(uname -r); cd /lib/modules/$(uname -r); "
+                       "echo 'alias net-pf-16-proto-20 ib_core' >modules.alias")
+        level, text = inside.doctor()
+        assert (level, "loads ib_core as soon as" in text) == ("warn", True), (level, text)
         out = inside.run(f"{UROCE} stop")
         assert "has stopped" in out, out
