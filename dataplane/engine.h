@@ -29,6 +29,8 @@ struct engine_conf {
 	uint32_t max_mcast; /* attachments of QPs to multicast groups */
 	uint32_t ud_mtu;    /* bytes a UD message may have; 0: 4096 */
 	uint32_t worker;    /* which CQ sub-ring is ours */
+	uint32_t n_workers; /* engines of this device; 0: 1 */
+	void *shared;       /* engine_shared_size() zeroed bytes for all of them; NULL: our own */
 	uint32_t window;    /* packets in flight per QP; 0: default */
 	uint64_t seed;
 	bool check_icrc; /* verify the ICRC of what arrives */
@@ -36,6 +38,7 @@ struct engine_conf {
 };
 
 size_t engine_size(const struct engine_conf *conf); /* arena bytes, 64-aligned */
+size_t engine_shared_size(const struct engine_conf *conf);
 struct engine *engine_create(const struct engine_conf *conf, const struct ports *ports,
 			     void *arena);
 
@@ -58,7 +61,7 @@ void engine_expire(struct engine *e, uint64_t now);
 
 enum engine_op {
 	ENGINE_MR_ADD,
-	ENGINE_MR_DEL, /* EBUSY while windows are bound to the region */
+	ENGINE_MR_DEL, /* EBUSY while windows are bound; from then on none can be, in any engine */
 	ENGINE_MW_ADD,
 	ENGINE_MW_DEL,
 	ENGINE_CQ_ADD,
@@ -78,6 +81,8 @@ enum engine_op {
 	ENGINE_SRQ_QUERY,
 	ENGINE_CQ_RESIZE, /* EINVAL: more completions wait than the new ring holds */
 	ENGINE_CQ_FIRE,   /* an armed CQ sends its event now */
+	ENGINE_MR_OPEN, /* windows can be bound to a region that was added without */
+	ENGINE_MR_KILL, /* as MR_DEL, whatever windows there are: they show nothing any more */
 };
 
 struct cmd_mr_add {
@@ -88,6 +93,7 @@ struct cmd_mr_add {
 	uint64_t length;
 	uint64_t addr;   /* where iova is in the process */
 	uint64_t region; /* handed back in mem_vec */
+	bool no_windows; /* until ENGINE_MR_OPEN */
 };
 
 struct cmd_mw_add {

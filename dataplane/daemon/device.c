@@ -25,15 +25,25 @@ static void set_identity(struct device *dev, const struct device_net *net)
 	memcpy(dev->guid, gid + 8, sizeof(dev->guid));
 }
 
+/* Zeroed, and costs nothing before it is touched. */
+static void *make_memory(size_t size)
+{
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return mem == MAP_FAILED ? NULL : mem;
+}
+
 static int make_engine(struct device *dev, unsigned worker)
 {
 	struct engine_conf conf = dev->conf;
-	void *arena = mmap(NULL, dev->arena_size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *arena = make_memory(dev->arena_size);
 
-	if (arena == MAP_FAILED)
+	if (!arena)
 		return -ENOMEM;
 	conf.worker = worker;
+	conf.n_workers = dev->daemon->n_workers;
+	conf.shared = dev->shared;
 	conf.seed = dev->conf.seed + worker;
 	dev->arena[worker] = arena;
 	dev->engine[worker] = engine_create(&conf, &dev->ports, arena);
@@ -83,6 +93,10 @@ int device_create(struct device **out, struct daemon *d, unsigned index,
 	dev->conf.congestion = net->congestion;
 	dev->arena_size = engine_size(&dev->conf);
 	err = make_numbers(dev);
+	dev->shared_size = engine_shared_size(&dev->conf);
+	dev->shared = make_memory(dev->shared_size);
+	if (!dev->shared)
+		err = -ENOMEM;
 	for (unsigned w = 0; !err && w < d->n_workers; w++) {
 		dev->port[w] = ports[w];
 		err = make_engine(dev, w);
@@ -99,6 +113,8 @@ void device_destroy(struct device *dev)
 	for (unsigned w = 0; w < UROCE_MAX_WORKERS; w++)
 		if (dev->arena[w])
 			munmap(dev->arena[w], dev->arena_size);
+	if (dev->shared)
+		munmap(dev->shared, dev->shared_size);
 	numbers_free(&dev->qpns);
 	numbers_free(&dev->cqns);
 	numbers_free(&dev->keys);

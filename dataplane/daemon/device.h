@@ -54,6 +54,8 @@ struct device {
 	struct link_port *port[UROCE_MAX_WORKERS];
 	void *arena[UROCE_MAX_WORKERS];
 	size_t arena_size;
+	void *shared; /* by its engines */
+	size_t shared_size;
 	struct numbers qpns; /* index part: from 2 on, below 0xffff */
 	struct numbers cqns;
 	struct numbers keys; /* index part */

@@ -41,12 +41,9 @@ void device_attr(const struct device *dev, struct uroce_device_attr *a)
 	a->max_qp = dev->qpns.n;
 	a->max_qp_wr = UROCE_MAX_QP_WR;
 	a->device_cap_flags = DEVICE_PORT_ACTIVE_EVENT | DEVICE_SYS_IMAGE_GUID |
-			      DEVICE_RC_RNR_NAK_GEN | DEVICE_SRQ_RESIZE | DEVICE_XRC;
-	/* Windows live in one engine's table: see obj_mw.c. */
-	if (dev->daemon->n_workers == 1) {
-		a->device_cap_flags |= DEVICE_MEM_WINDOW | DEVICE_MEM_MGT | DEVICE_MEM_WINDOW_2B;
-		a->max_mw = dev->keys.n;
-	}
+			      DEVICE_RC_RNR_NAK_GEN | DEVICE_SRQ_RESIZE | DEVICE_XRC |
+			      DEVICE_MEM_WINDOW | DEVICE_MEM_MGT | DEVICE_MEM_WINDOW_2B;
+	a->max_mw = dev->keys.n;
 	a->max_sge = UROCE_MAX_SGE;
 	a->max_sge_rd = UROCE_MAX_SGE;
 	a->max_inline = UROCE_MAX_INLINE;

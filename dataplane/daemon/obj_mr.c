@@ -186,7 +186,7 @@ int request_rereg_mr(struct session *s, const void *body, struct reply *r)
 	struct mr *mr = handles_get(&s->mrs, req->handle);
 	struct appmem_view *view;
 	struct uroce_reg_mr reg;
-	struct cmd turn[2];
+	struct cmd turn[2], open = { .op = ENGINE_MR_OPEN };
 	struct pd *pd;
 	int err;
 
@@ -196,9 +196,14 @@ int request_rereg_mr(struct session *s, const void *body, struct reply *r)
 	if (err)
 		return err;
 	view = map(s, &reg);
+	open.key = mr->key;
 	turn[0] = del_command(mr);
 	turn[1] = add_command(mr, pd, &reg, region_of(s, view));
+	/* A window bound meanwhile would keep the next engine from following. */
+	turn[1].mr_add.no_windows = true;
 	err = device_turn_all(s->dev, turn, 2);
+	if (!err)
+		device_command(s->dev, 0, &open, NULL);
 	if (err) {
 		appmem_unmap(view);
 		return err;
@@ -234,7 +239,7 @@ int request_dereg_mr(struct session *s, const void *body, struct reply *r)
 	if (!mr)
 		return -EINVAL;
 	cmd = del_command(mr);
-	err = device_command_all(s->dev, &cmd, NULL);
+	err = device_turn_all(s->dev, &cmd, 1);
 	if (err)
 		return err; /* windows are bound to it */
 	handles_del(&s->mrs, h->handle);

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Memory windows. A QP binds them in its own engine, and no other engine would know: so a daemon of
- * several workers offers none.
- */
+/* Memory windows: every engine knows them, whichever it is that a QP binds them in. */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "dataplane/daemon/daemon.h"
 #include "dataplane/daemon/device.h"
 #include "dataplane/daemon/objects.h"
 
@@ -21,8 +17,6 @@ int request_alloc_mw(struct session *s, const void *body, struct reply *r)
 	struct cmd cmd;
 	int err = -ENOMEM;
 
-	if (s->daemon->n_workers > 1)
-		return -EOPNOTSUPP;
 	if (!pd)
 		return -EINVAL;
 	mw = calloc(1, sizeof(*mw));
@@ -31,14 +25,14 @@ int request_alloc_mw(struct session *s, const void *body, struct reply *r)
 	mw->pd = pd;
 	mw->key = index << 8 | generation;
 	cmd = (struct cmd) { .op = ENGINE_MW_ADD, .mw_add = { mw->key, pd->number, req->type } };
-	err = device_command(s->dev, 0, &cmd, NULL);
-	if (!err && handles_add(&s->mws, mw, &rep->handle)) {
-		cmd = (struct cmd) { .op = ENGINE_MW_DEL, .key = mw->key };
-		device_command(s->dev, 0, &cmd, NULL);
+	err = device_command_all(s->dev, &cmd, NULL);
+	if (!err && handles_add(&s->mws, mw, &rep->handle))
 		err = -ENOMEM;
-	}
-	if (err)
+	if (err) {
+		cmd = (struct cmd) { .op = ENGINE_MW_DEL, .key = mw->key };
+		device_command_all(s->dev, &cmd, NULL);
 		goto give_key;
+	}
 	pd->refs++;
 	s->dev->n_mw++;
 	rep->rkey = mw->key;
@@ -68,7 +62,7 @@ int request_free_mw(struct session *s, const void *body, struct reply *r)
 	if (!mw)
 		return -EINVAL;
 	cmd.key = mw->key;
-	device_command(s->dev, 0, &cmd, NULL);
+	device_command_all(s->dev, &cmd, NULL);
 	mw_free(s, mw);
 	return 0;
 }

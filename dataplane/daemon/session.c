@@ -192,7 +192,7 @@ static void leave_worker(struct worker *w, uint64_t now, void *arg)
 		cmd.key = ((const struct mw *)o)->key;
 		engine_command(e, now, &cmd, &unused);
 	}
-	for (cmd.op = ENGINE_MR_DEL, pos = 0; (o = handles_next(&c->s->mrs, &pos));) {
+	for (cmd.op = ENGINE_MR_KILL, pos = 0; (o = handles_next(&c->s->mrs, &pos));) {
 		cmd.key = ((const struct mr *)o)->key;
 		engine_command(e, now, &cmd, &unused);
 	}

@@ -24,6 +24,7 @@ struct engine {
 	struct ports ports;
 	uint64_t now;
 	struct mr_table mr;
+	struct mw_epoch *epoch; /* one for each engine of the device */
 	struct cq *cq;
 	struct qp **qp;
 	struct srq *srq;

@@ -15,7 +15,13 @@ size_t engine_size(const struct engine_conf *c)
 	       ALIGN64(c->max_cq * sizeof(struct cq)) + ALIGN64(c->max_qp * sizeof(struct qp *)) +
 	       2 * ALIGN64(c->max_qp * sizeof(struct timer *)) +
 	       ALIGN64(c->max_srq * sizeof(struct srq)) + ALIGN64(c->max_ah * sizeof(struct ah)) +
-	       ALIGN64(c->max_mcast * sizeof(struct mcast));
+	       ALIGN64(c->max_mcast * sizeof(struct mcast)) +
+	       (c->shared ? 0 : engine_shared_size(c));
+}
+
+size_t engine_shared_size(const struct engine_conf *c)
+{
+	return ALIGN64(mw_shared_size(c->max_mr));
 }
 
 /* The arena is zeroed memory (its untouched pages cost nothing). */
@@ -46,12 +52,15 @@ struct engine *engine_create(const struct engine_conf *conf, const struct ports 
 	e->ah = (struct ah *)at;
 	at += ALIGN64(conf->max_ah * sizeof(struct ah));
 	e->mcast = (struct mcast *)at;
+	at += ALIGN64(conf->max_mcast * sizeof(struct mcast));
+	mw_shared_init(e, conf->shared ? conf->shared : at);
 	return e;
 }
 
 static void engine_enter(struct engine *e, uint64_t now)
 {
 	e->now = now;
+	mw_enter(e);
 }
 
 /* What every entry owes before it returns: data in place, doomed QPs in ERR, events judged. */
@@ -60,6 +69,7 @@ static void engine_leave(struct engine *e)
 	place_flush(e);
 	qp_run_doomed(e);
 	cq_notify_dirty(e);
+	mw_leave(e);
 }
 
 /* clang-format off */
@@ -230,7 +240,14 @@ int engine_command(struct engine *e, uint64_t now, const struct cmd *cmd, struct
 		err = mr_add(&e->mr, &cmd->mr_add);
 		break;
 	case ENGINE_MR_DEL:
-		err = mr_del(&e->mr, cmd->key);
+		err = mr_del(&e->mr, cmd->key, false);
+		break;
+	case ENGINE_MR_OPEN:
+		mw_region_open(&e->mr, cmd->key, false);
+		err = 0;
+		break;
+	case ENGINE_MR_KILL:
+		err = mr_del(&e->mr, cmd->key, true);
 		break;
 	case ENGINE_MW_ADD:
 		err = mw_add(&e->mr, &cmd->mw_add);

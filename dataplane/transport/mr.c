@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "dataplane/transport/mw.h"
 #include "dataplane/transport/qp.h"
 
 static struct mr *mr_slot(const struct mr_table *t, uint32_t key)
@@ -37,16 +38,17 @@ int mr_add(struct mr_table *t, const struct cmd_mr_add *cmd)
 		.addr = cmd->addr,
 		.region = cmd->region,
 	};
+	mw_region_open(t, cmd->key, cmd->no_windows);
 	return 0;
 }
 
-int mr_del(struct mr_table *t, uint32_t key)
+int mr_del(struct mr_table *t, uint32_t key, bool is_forced)
 {
 	struct mr *mr = mr_slot(t, key);
 
 	if (!mr || !mr->is_live || mr->key != key || mr->kind != MR_REGION)
 		return -ENOENT;
-	if (mr->n_windows)
+	if (mw_region_close(t, key, is_forced))
 		return -EBUSY;
 	mr->is_live = false;
 	return 0;
@@ -83,10 +85,22 @@ enum mr_verdict mr_remote_access(const struct mr_table *t, const struct qp *qp, 
 				 struct mem_vec *out)
 {
 	const struct mr *mr = mr_slot(t, key);
+	struct mr_shared w;
+	struct mr window;
 
-	if (!mr || !mr->is_live || mr->key != key || (mr->kind != MR_REGION && !mr->is_bound))
+	if (!mr || !mr->is_live || mr->kind == MR_REGION)
+		return mr_access(t, key, pd, access, va, len, out);
+	if (!mw_read(t, key, &w))
 		return MR_NO_KEY;
-	if (mr->kind == MR_WINDOW_2 && mr->qpn != qp->qpn)
+	if (mr->kind == MR_WINDOW_2 && w.qpn != qp->qpn)
 		return MR_WRONG_PD;
-	return mr_check(mr, pd, access, va, len, out);
+	window = (struct mr) {
+		.pd = mr->pd,
+		.access = w.access,
+		.iova = w.iova,
+		.length = w.length,
+		.addr = w.addr,
+		.region = w.region,
+	};
+	return mr_check(&window, pd, access, va, len, out);
 }

@@ -15,11 +15,7 @@ struct mr {
 	uint32_t pd;
 	uint32_t access;
 	bool is_live;
-	bool is_bound; /* window */
-	enum mr_kind kind;
-	uint32_t parent;    /* window: slot of its region */
-	uint32_t qpn;       /* type 2 window: whose it is */
-	uint32_t n_windows; /* region: windows bound to it */
+	enum mr_kind kind; /* of a window the rest is mw.h's */
 	uint64_t iova, length;
 	uint64_t addr; /* of iova, in the process */
 	uint64_t region;
@@ -27,6 +23,7 @@ struct mr {
 
 struct mr_table {
 	struct mr *slot;
+	struct mr_shared *shared; /* mw.h; NULL: no windows */
 	uint32_t n; /* a power of two */
 };
 
@@ -34,7 +31,7 @@ struct mr_table {
 enum mr_verdict { MR_OK, MR_NO_KEY, MR_WRONG_PD, MR_NO_ACCESS, MR_BOUNDS };
 
 int mr_add(struct mr_table *t, const struct cmd_mr_add *cmd);
-int mr_del(struct mr_table *t, uint32_t key);
+int mr_del(struct mr_table *t, uint32_t key, bool is_forced);
 
 struct qp;
 

@@ -30,7 +30,8 @@ struct send_rec {
 	uint8_t flags; /* UROCE_WQE_* */
 	uint8_t num_sge;
 	uint8_t status; /* a local error found before it was sent */
-	bool is_done;   /* a local operation that was carried out */
+	bool is_done;    /* a local operation that was carried out */
+	bool is_revoked; /* it is, but for engines that must hear of it */
 	uint32_t verr;
 };
 
@@ -89,6 +90,8 @@ struct qp_req {
 	uint64_t rtt_var; /* smoothed distance of samples from srtt (as RFC 6298 has it) */
 	bool is_failing;  /* WQE fail_at has a local error: complete it when all before are done */
 	uint32_t fail_at;
+	uint32_t grace; /* bit: an engine that may still use what the BIND_MW at cur revoked */
+	uint32_t grace_seq[UROCE_MAX_WORKERS];
 	bool is_drain_told;
 };
 

@@ -83,14 +83,34 @@ void requester_pass_local(struct engine *e, struct qp *qp)
 		completer_finish(e, qp);
 }
 
-/* BIND_MW or LOCAL_INV at cur; when we went back over it, it is not done twice. */
+static bool req_carry_out(struct engine *e, struct qp *qp, struct send_rec *rec)
+{
+	bool is_revoked = false;
+
+	if (rec->op != UROCE_WR_BIND_MW)
+		return mw_invalidate(e, qp, rec->imm);
+	if (!mw_bind(e, qp, rec, &is_revoked))
+		return false;
+	rec->is_revoked = is_revoked;
+	if (is_revoked)
+		mw_grace_begin(e, qp);
+	return true;
+}
+
+/*
+ * BIND_MW or LOCAL_INV at cur; when we went back over it, it is not done twice. False: it failed,
+ * or other engines are still at what it revoked.
+ */
 static bool req_local_op(struct engine *e, struct qp *qp, struct send_rec *rec)
 {
 	struct qp_req *r = &qp->req;
 
-	if (!rec->is_done &&
-	    !(rec->op == UROCE_WR_BIND_MW ? mw_bind(e, qp, rec) : mw_invalidate(e, qp, rec->imm))) {
+	if (!rec->is_done && !rec->is_revoked && !req_carry_out(e, qp, rec)) {
 		req_local_error(e, qp, UROCE_WC_MW_BIND_ERR, UROCE_VERR_RKEY);
+		return false;
+	}
+	if (rec->is_revoked && !rec->is_done && !mw_grace_is_over(e, qp)) {
+		sched_add(e, qp);
 		return false;
 	}
 	rec->is_done = true;

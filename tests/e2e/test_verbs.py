@@ -21,6 +21,7 @@ RUNS = [
     ("verbs_datagram", {}),
     ("verbs_queues", {}),
     ("verbs_windows", {}),
+    ("verbs_windows", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_threads", {}),
     ("verbs_threads", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_churn", {"options": ["--workers", "2"], "title": ", two workers"}),

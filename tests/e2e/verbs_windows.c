@@ -147,6 +147,46 @@ static void bind_refused(void)
 	tear_down(s);
 }
 
+/*
+ * Another QP, perhaps of another worker, binds the window anew while a stream of writes comes in by
+ * its old key. From the completion on nothing more may be written.
+ */
+static void revoked_under_fire(void)
+{
+	struct stage *s = set_up(&vqp_usual, ALL_ACCESS, BIND_ACCESS);
+	struct ibv_mw *mw = make_mw(s->pr->pd, IBV_MW_TYPE_1);
+	struct ibv_sge sge = sge_of(s, SIZE / 2);
+	struct ibv_send_wr wr = remote_wr(s, IBV_WR_RDMA_WRITE, &sge);
+	struct vqp l, r;
+	struct ibv_wc wc;
+
+	vqp_pair(&l, s->pl, &r, s->pr, &vqp_usual);
+	for (unsigned round = 0; round < 8; round++) {
+		bind_1(s, mw, 0, SIZE / 2, IBV_WC_SUCCESS);
+		wr.wr.rdma.rkey = mw->rkey;
+		wr.send_flags = 0;
+		for (unsigned i = 0; i < 100; i++)
+			post(&l, &wr);
+		bind_1(s, mw, SIZE / 2, SIZE / 2, IBV_WC_SUCCESS);
+		memset(s->rbuf, 0xee, SIZE / 2);
+		wr.send_flags = IBV_SEND_SIGNALED;
+		post(&l, &wr);
+		do
+			vcq_wait(l.scq, &wc, 1, 10000);
+		while (wc.status == IBV_WC_WR_FLUSH_ERR);
+		MUST(wc.status == IBV_WC_REM_ACCESS_ERR, "%s", ibv_wc_status_str(wc.status));
+		for (unsigned i = 0; i < SIZE / 2; i++)
+			MUST(s->rbuf[i] == 0xee, "byte %u was written through a dead key", i);
+		vqp_close(&l);
+		vqp_close(&r);
+		vqp_pair(&l, s->pl, &r, s->pr, &vqp_usual);
+	}
+	vqp_close(&l);
+	vqp_close(&r);
+	MUST(!ibv_dealloc_mw(mw), "dealloc_mw: %s", strerror(errno));
+	tear_down(s);
+}
+
 static uint32_t bind_2(struct stage *s, struct ibv_mw *mw, uint32_t rkey)
 {
 	struct ibv_send_wr wr = { .wr_id = 6, .opcode = IBV_WR_BIND_MW };
@@ -198,6 +238,7 @@ static const struct tap_case cases[] = {
 	{ "what cannot be is refused, and the region stays as it was", rereg_refused, 0 },
 	{ "a window of type 1: its key works, its old key does not", type_1, 0 },
 	{ "a window ends where it ends", type_1_bounds, 0 },
+	{ "what a window has ceased to show is not written", revoked_under_fire, 0 },
 	{ "what cannot be bound: EINVAL, or MW_BIND_ERR", bind_refused, 0 },
 	{ "a window of type 2: bound, invalidated here, bound, invalidated by the peer", type_2,
 	  0 },

@@ -12,6 +12,12 @@ struct engine {
 	uint64_t counter[1];
 };
 
+size_t engine_shared_size(const struct engine_conf *conf)
+{
+	(void)conf;
+	return 64;
+}
+
 size_t engine_size(const struct engine_conf *conf)
 {
 	(void)conf;

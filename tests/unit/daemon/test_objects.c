@@ -268,16 +268,25 @@ START_TEST(shared_memory_has_a_quota_that_comes_back)
 }
 END_TEST
 
-START_TEST(several_workers_offer_no_windows)
+START_TEST(a_window_is_known_to_all_engines)
 {
 	struct uroce_alloc_mw q = { .pd = pd, .type = 1 };
+	struct uroce_alloc_mw_rep rep;
 	struct uroce_device_attr attr;
 
-	ck_assert_uint_eq(client_request(&c, UROCE_OP_ALLOC_MW, &q, sizeof(q)), EOPNOTSUPP);
 	ck_assert_uint_eq(client_request(&c, UROCE_OP_QUERY_DEVICE, NULL, 0), 0);
 	memcpy(&attr, c.body, sizeof(attr));
-	ck_assert_uint_eq(attr.max_mw, 0);
-	ck_assert_uint_eq(attr.device_cap_flags & (1u << 17 | 1u << 21 | 1u << 24), 0);
+	ck_assert_uint_gt(attr.max_mw, 0);
+	ck_assert_uint_eq(client_request(&c, UROCE_OP_ALLOC_MW, &q, sizeof(q)), 0);
+	memcpy(&rep, c.body, sizeof(rep));
+	ck_assert_uint_eq(fake.n[ENGINE_MW_ADD], RIG_WORKERS);
+	ck_assert_uint_eq(client_destroy(&c, UROCE_OP_FREE_PD, pd), EBUSY);
+	ck_assert_uint_eq(client_destroy(&c, UROCE_OP_FREE_MW, rep.handle), 0);
+	ck_assert_uint_eq(fake.n[ENGINE_MW_DEL], RIG_WORKERS);
+	fake.fail_op = 1 + ENGINE_MW_ADD;
+	fake.fail_err = -EINVAL;
+	ck_assert_uint_eq(client_request(&c, UROCE_OP_ALLOC_MW, &q, sizeof(q)), EINVAL);
+	ck_assert_uint_eq(fake.n[ENGINE_MW_DEL], 2 * RIG_WORKERS);
 }
 END_TEST
 
@@ -490,7 +499,7 @@ static TCase *tcase_of_queues(void)
 	tcase_add_test(tc, impossible_qps_are_refused);
 	tcase_add_test(tc, the_largest_qp_is_possible_and_a_qp_without_queues_too);
 	tcase_add_test(tc, shared_memory_has_a_quota_that_comes_back);
-	tcase_add_test(tc, several_workers_offer_no_windows);
+	tcase_add_test(tc, a_window_is_known_to_all_engines);
 	tcase_add_test(tc, a_cq_is_resized_or_stays_as_it_was);
 	tcase_add_test(tc, a_region_whose_windows_are_bound_stays);
 	tcase_add_test(tc, what_is_in_use_cannot_be_destroyed);

@@ -63,7 +63,7 @@ START_TEST(a_client_that_vanishes_leaves_nothing)
 	check_device_is_empty(rig.device[0]);
 	ck_assert_uint_eq(fake.n[ENGINE_QP_DEL], 20 * 5);
 	ck_assert_uint_eq(fake.n[ENGINE_CQ_DEL], 20 * 2 * RIG_WORKERS);
-	ck_assert_uint_eq(fake.n[ENGINE_MR_DEL], 20 * 3 * RIG_WORKERS);
+	ck_assert_uint_eq(fake.n[ENGINE_MR_KILL], 20 * 3 * RIG_WORKERS);
 }
 END_TEST
 

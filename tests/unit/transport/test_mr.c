@@ -103,10 +103,10 @@ START_TEST(a_deleted_region_is_gone)
 {
 	struct mem_vec out;
 
-	ck_assert_int_eq(mr_del(&table, KEY), 0);
+	ck_assert_int_eq(mr_del(&table, KEY, false), 0);
 	ck_assert_int_eq(mr_access(&table, KEY, 3, 0, IOVA, 1, &out), MR_NO_KEY);
-	ck_assert_int_eq(mr_del(&table, KEY), -ENOENT);
-	ck_assert_int_eq(mr_del(&table, UINT32_MAX), -ENOENT);
+	ck_assert_int_eq(mr_del(&table, KEY, false), -ENOENT);
+	ck_assert_int_eq(mr_del(&table, UINT32_MAX, false), -ENOENT);
 }
 END_TEST
 
