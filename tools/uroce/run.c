@@ -72,8 +72,8 @@ static int use_sysfs_path(const struct view *v, const struct view_error *why)
 		say_error("the devices cannot be made visible: %s was refused (%s), and without "
 			  "that %s must exist. Allow user namespaces (`uroce doctor` says how), or "
 			  "mount into this container at /dev/infiniband a directory with symbolic "
-			  "links to /dev/null of these names.",
-			  why->step, strerror(-why->err), missing);
+			  "links to /dev/null of these names, such as %s/dev.",
+			  why->step, strerror(-why->err), missing, v->run_dir);
 		return why->err;
 	}
 	if (v->device && t.n_devs > 1)
