@@ -67,6 +67,16 @@ for _program, _size in {"ibv_uc_pingpong": "8000", "ibv_ud_pingpong": "2048",
                 other_pingpong(program, *devs, "-s", size, *opt))
 
 
+for _program, _size in {"ibv_uc_pingpong": "8000", "ibv_ud_pingpong": "2048",
+                        "ibv_srq_pingpong": "8000"}.items():
+    case(f"{_program} finds its data unchanged (-c)")(
+        lambda program=_program, size=_size:
+        other_pingpong(program, "uroce0", "uroce1", "-s", size, "-c"))
+
+case("ibv_srq_pingpong in memory on demand (-o)")(
+    lambda: other_pingpong("ibv_srq_pingpong", "uroce0", "uroce1", "-o"))
+
+
 def xsrq_pingpong(daemon, clients, *more):
     """The server waits for all clients, then serves them on one SRQ."""
     port = free_port()
@@ -89,7 +99,7 @@ def xsrq_pingpong(daemon, clients, *more):
 for _clients in (1, 3):
     @case(f"ibv_xsrq_pingpong with {_clients} clients")
     def _(clients=_clients):
-        for more in ([], ["-e"]):
+        for more in ([], ["-e"], ["-o"]):
             with Daemon("--workers", "2") as d:
                 xsrq_pingpong(d, clients, *more)
 

@@ -38,6 +38,17 @@ size_t engine_qp_size(uint32_t sq_depth)
 	return 256 + 16ul * sq_depth;
 }
 
+/* With fail_from, only that one: what goes back must be able to. */
+static bool fake_fails(void)
+{
+	if (!fake.fail_from)
+		return true;
+	if (--fake.fail_from)
+		return false;
+	fake.fail_op = 0;
+	return true;
+}
+
 int engine_command(struct engine *e, uint64_t now, const struct cmd *cmd, struct cmd_reply *reply)
 {
 	(void)e;
@@ -45,7 +56,7 @@ int engine_command(struct engine *e, uint64_t now, const struct cmd *cmd, struct
 	fake.last = *cmd;
 	fake.n[cmd->op]++;
 	memset(reply, 0, sizeof(*reply));
-	if (fake.fail_op == (int)cmd->op + 1)
+	if (fake.fail_op == (int)cmd->op + 1 && fake_fails())
 		return fake.fail_err;
 	if (cmd->op == ENGINE_CQ_DEL || cmd->op == ENGINE_QP_DEL)
 		reply->events_sent = fake.events_sent;

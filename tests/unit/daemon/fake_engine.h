@@ -11,6 +11,7 @@ extern struct fake_engine {
 	struct cmd last;
 	int fail_op; /* 1 + op: that command fails with fail_err */
 	int fail_err;
+	unsigned fail_from; /* not 0: only the command of this number fails, counted from 1 */
 	uint32_t events_sent; /* for QP_DEL and CQ_DEL */
 	unsigned rx, doorbells, expired;
 	unsigned rx_before; /* of rx, when it first expired */

@@ -313,6 +313,23 @@ START_TEST(a_cq_is_resized_or_stays_as_it_was)
 }
 END_TEST
 
+/* The first engines have moved when one refuses: they go back, and the CQ is as it was. */
+START_TEST(a_cq_that_moved_in_part_moves_back)
+{
+	struct uroce_resize_cq q = { .handle = cq, .cqe = 1000 };
+	const struct cq *o = handles_get(&c.s->cqs, cq);
+
+	fake.fail_op = 1 + ENGINE_CQ_RESIZE;
+	fake.fail_err = -EINVAL;
+	fake.fail_from = RIG_WORKERS;
+	ck_assert_uint_eq(client_request(&c, UROCE_OP_RESIZE_CQ, &q, sizeof(q)), EINVAL);
+	ck_assert_uint_eq(fake.n[ENGINE_CQ_RESIZE], 2 * RIG_WORKERS - 1);
+	ck_assert_uint_eq(fake.last.cq_resize.depth, o->depth);
+	ck_assert_uint_lt((uintptr_t)fake.last.cq_resize.ring - (uintptr_t)o->shm.base,
+			  o->shm.size);
+}
+END_TEST
+
 START_TEST(a_region_whose_windows_are_bound_stays)
 {
 	static uint8_t mem[4096];
@@ -501,6 +518,7 @@ static TCase *tcase_of_queues(void)
 	tcase_add_test(tc, shared_memory_has_a_quota_that_comes_back);
 	tcase_add_test(tc, a_window_is_known_to_all_engines);
 	tcase_add_test(tc, a_cq_is_resized_or_stays_as_it_was);
+	tcase_add_test(tc, a_cq_that_moved_in_part_moves_back);
 	tcase_add_test(tc, a_region_whose_windows_are_bound_stays);
 	tcase_add_test(tc, what_is_in_use_cannot_be_destroyed);
 	tcase_add_test(tc, modify_resolves_the_address_for_the_engine);
