@@ -54,3 +54,15 @@ bool device_net_take(struct device_net *n, const struct netdev *now)
 	memcpy(n->dev.name, name, sizeof(name)); /* it may come back */
 	return changed;
 }
+
+bool device_net_take_mtu(struct device_net *n, const struct config_device *c,
+			 const struct netdev *now)
+{
+	uint32_t mtu = c->mtu && c->mtu < now->mtu ? c->mtu : now->mtu;
+
+	if (mtu == n->ip_mtu || !device_path_mtu(mtu))
+		return false;
+	n->ip_mtu = mtu;
+	n->path_mtu = device_path_mtu(mtu);
+	return true;
+}

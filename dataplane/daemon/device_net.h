@@ -34,5 +34,9 @@ int device_net_look(struct netdev *now, const struct config_device *c);
  */
 bool device_net_take(struct device_net *n, const struct netdev *now);
 
+/* And the MTU; one that is too small for RoCE is left alone. True: it changed. */
+bool device_net_take_mtu(struct device_net *n, const struct config_device *c,
+			 const struct netdev *now);
+
 /* The path MTU of RoCE for IP packets of this size; 0: not even the smallest fits. */
 uint32_t device_path_mtu(uint32_t ip_mtu);

@@ -161,6 +161,31 @@ void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN])
 	}
 }
 
+struct mtu_call {
+	struct link_port *inner, *outer;
+	uint16_t mtu;
+};
+
+static void change_mtu(struct worker *w, uint64_t now, void *arg)
+{
+	const struct mtu_call *c = arg;
+
+	(void)w;
+	(void)now;
+	c->inner->mtu = c->outer->mtu = c->mtu;
+}
+
+void links_set_mtu(struct links *l, unsigned index, uint32_t ip_mtu)
+{
+	struct links_device *dev = &l->dev[index];
+
+	for (unsigned w = 0; w < l->d->n_workers; w++) {
+		struct mtu_call c = { dev->inner[w], dev->outer[w], (uint16_t)ip_mtu };
+
+		worker_call(l->d->worker[w], change_mtu, &c);
+	}
+}
+
 void links_del_device(struct links *l, unsigned index)
 {
 	struct links_device *dev = &l->dev[index];

@@ -41,6 +41,9 @@ struct daemon *links_daemon(const struct links *l);
 int links_add_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN], unsigned if_index);
 void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN]);
 
+/* The largest IP packet from now on. */
+void links_set_mtu(struct links *l, unsigned index, uint32_t ip_mtu);
+
 /* Closes the device's link; every worker must have drained its port. */
 void links_del_device(struct links *l, unsigned index);
 

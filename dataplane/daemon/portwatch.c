@@ -56,6 +56,10 @@ static void look(struct portwatch *p, struct device *dev)
 	if (device_net_look(&now, &dev->asked))
 		return;
 	apply(p, dev, &now);
+	if (device_net_take_mtu(&dev->net, &dev->asked, &now)) {
+		log_info("device %s: the path MTU is %u", dev->name, dev->net.path_mtu);
+		links_set_mtu(p->l, dev->index, dev->net.ip_mtu);
+	}
 	has_gids = device_net_take(&dev->net, &now);
 	dev->gids = dev->net.gids;
 	if (device_is_up(dev) != was_up)

@@ -225,6 +225,29 @@ def _():
         p.kill()
 
 
+def mtu(d, name):
+    return [x["mtu"] for x in status(d)["devices"] if x["name"] == name][0]
+
+
+@case("the path MTU follows that of the interface, over udp and packet")
+def _():
+    for link in ("udp", "packet"):
+        lab = Lab()
+        device = f"link={link},interface=veth0"
+        with lab, Daemon("--device", device, netns=lab.netns["a"]) as a, \
+                Daemon("--device", device, netns=lab.netns["b"]) as b:
+            for bytes_, path in ((1500, 1024), (9000, 4096)):
+                for host, d in (("a", a), ("b", b)):
+                    lab.ip(host, "link", "set", "veth0", "mtu", bytes_)
+                    wait_for(f"path MTU {path}", lambda d=d, p=path: mtu(d, "uroce0") == p)
+                assert f"active_mtu:\t\t{path} " in a.run("ibv_devinfo").output
+                port = free_port()
+                args = ["-d", "uroce0", "-x", "1", "-F", "-n", "50", "-s", "65536", "-m", path,
+                        "-p", port]
+                a.pair(["ib_write_bw", *args], ["ib_write_bw", *args, ADDR["a"]], port,
+                       client_daemon=b)
+
+
 @case("an interface that is removed and made anew")
 def _():
     lab = Lab(hosts="a")

@@ -178,6 +178,26 @@ START_TEST(gids_follow_the_addresses_and_keep_their_index)
 }
 END_TEST
 
+START_TEST(the_mtu_follows_but_never_below_what_roce_needs)
+{
+	struct config_device c = { .mtu = 3000 };
+	struct netdev now = { .mtu = 1500 };
+	struct device_net n;
+
+	ck_assert_int_eq(make(&n, "link=switch"), 0);
+	ck_assert(device_net_take_mtu(&n, &c, &now));
+	ck_assert_uint_eq(n.path_mtu, 1024);
+	ck_assert(!device_net_take_mtu(&n, &c, &now));
+	now.mtu = 9000;
+	ck_assert(device_net_take_mtu(&n, &c, &now));
+	ck_assert_uint_eq(n.ip_mtu, 3000);
+	ck_assert_uint_eq(n.path_mtu, 2048);
+	now.mtu = 100;
+	ck_assert(!device_net_take_mtu(&n, &c, &now));
+	ck_assert_uint_eq(n.path_mtu, 2048);
+}
+END_TEST
+
 START_TEST(an_interface_made_anew_has_all_its_addresses_anew)
 {
 	struct netdev before, now;
@@ -211,6 +231,7 @@ Suite *suite_make(void)
 	tcase_add_test(tc, what_the_kernel_does_not_have_is_refused);
 	tcase_add_test(tc, an_interface_that_is_down_makes_a_port_that_is_down);
 	tcase_add_test(tc, gids_follow_the_addresses_and_keep_their_index);
+	tcase_add_test(tc, the_mtu_follows_but_never_below_what_roce_needs);
 	tcase_add_test(tc, an_interface_made_anew_has_all_its_addresses_anew);
 	suite_add_tcase(s, tc);
 	return s;
