@@ -126,6 +126,7 @@ enum resp_verdict {
 	RESP_OP_ERROR,
 	RESP_RECV_SHORT,  /* a bad request whose receive has already completed in error */
 	RESP_RECV_BROKEN, /* an operational error of the same kind */
+	RESP_RECV_INVAL,  /* a SEND came whole, but its key cannot be invalidated */
 	RESP_DROP_REPLAY,
 	RESP_HANDLED, /* the QP is in ERR already; nothing more to do */
 	RESP_N_VERDICTS

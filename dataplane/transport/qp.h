@@ -29,7 +29,7 @@ struct send_rec {
 	uint8_t op;    /* UROCE_WR_* */
 	uint8_t flags; /* UROCE_WQE_* */
 	uint8_t num_sge;
-	uint8_t status; /* a local error found before it was sent */
+	uint8_t status;  /* a local error found before it was sent */
 	bool is_done;    /* a local operation that was carried out */
 	bool is_revoked; /* it is, but for engines that must hear of it */
 	uint32_t verr;
@@ -142,6 +142,7 @@ struct qp_resp {
 			    */
 	psn_t early_psn;   /* of the last packet that came too early */
 	bool has_rqe;
+	bool keeps_answers; /* in ERR: requests before the one at fault are answered */
 	bool is_comm_est_told;
 	uint32_t msg_len; /* bytes of it so far */
 	uint64_t va;      /* WRITE: of its first byte */

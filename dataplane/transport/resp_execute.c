@@ -87,8 +87,10 @@ static enum resp_verdict exec_send(struct engine *e, struct qp *qp, const struct
 		if (!place_flush(e) && !qp_can_receive(qp))
 			return RESP_HANDLED;
 		if (!mw_invalidate(e, qp, pk->inv_rkey)) {
-			exec_fail_recv(e, qp, UROCE_WC_LOC_ACCESS_ERR, UROCE_VERR_RKEY);
-			return RESP_RECV_BROKEN;
+			/* IBA vol. 1, 9.9.6.3, class J: the receive is in error, and no NAK. */
+			exec_fail_recv(e, qp, UROCE_WC_MW_BIND_ERR, UROCE_VERR_RKEY);
+			s->keeps_answers = true;
+			return RESP_RECV_INVAL;
 		}
 	}
 	s->msn = (s->msn + 1) & PSN_MASK;

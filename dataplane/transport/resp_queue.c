@@ -104,6 +104,8 @@ void resp_queue_keep_nak(struct qp *qp)
 	struct qp_resp *s = &qp->resp;
 	const struct resp_item *tail = s->n_queue ? &s->queue[s->n_queue - 1] : NULL;
 
+	if (s->keeps_answers)
+		return;
 	if (!tail || tail->kind != RESP_NAK || tail->syndrome <= AETH_NAK_SEQ)
 		s->n_queue = 0;
 }

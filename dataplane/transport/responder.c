@@ -28,6 +28,7 @@ static const struct {
 	[RESP_OP_ERROR]    = { REPLY_NAK,  AETH_NAK_OP,      false, true,  UROCE_EVENT_QP_FATAL,      CNT_RESP_REMOTE_OP_ERRORS },
 	[RESP_RECV_SHORT]  = { REPLY_NAK,  AETH_NAK_INV_REQ, false, true,  0,                         CNT_RESP_LOCAL_LENGTH_ERROR },
 	[RESP_RECV_BROKEN] = { REPLY_NAK,  AETH_NAK_OP,      false, true,  0,                         CNT_RESP_REMOTE_OP_ERRORS },
+	[RESP_RECV_INVAL]  = { REPLY_NONE, 0,                false, true,  0,                         CNT_N },
 	[RESP_DROP_REPLAY] = { REPLY_NONE, 0,                false, false, 0,                         CNT_DROP_REPLAY },
 	[RESP_HANDLED]     = { REPLY_NONE, 0,                false, false, 0,                         CNT_N },
 };
@@ -36,7 +37,7 @@ static const struct {
 void responder_apply(struct engine *e, struct qp *qp, enum resp_verdict v, psn_t psn)
 {
 	uint8_t syndrome = resp_outcome[v].syndrome;
-	bool is_recv_error = v == RESP_RECV_SHORT || v == RESP_RECV_BROKEN;
+	bool is_recv_error = v == RESP_RECV_SHORT || v == RESP_RECV_BROKEN || v == RESP_RECV_INVAL;
 
 	if (resp_outcome[v].counter != CNT_N)
 		engine_count(e, resp_outcome[v].counter, 1);
