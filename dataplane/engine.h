@@ -266,6 +266,7 @@ enum uroce_qps {
 #define UROCE_ACCESS_MW_BIND       0x10u
 #define UROCE_ACCESS_ZERO_BASED    0x20u
 #define UROCE_ACCESS_ON_DEMAND     0x40u
+#define UROCE_ACCESS_FLUSH_GLOBAL  0x100u
 
 #define UROCE_EVENT_CQ_ERR        0u
 #define UROCE_EVENT_QP_FATAL      1u

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* IBV_ACCESS_FLUSH_GLOBAL of newer headers; FLUSH_PERSISTENT, the next bit, we cannot promise. */
+#define UROCE_ACCESS_FLUSH 0x100
 #define ACCESS_KNOWN                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
-	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+	 UROCE_ACCESS_FLUSH | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define ACCESS_REMOTE_STORE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 /* What the daemon does not need to know: a range of hints, and where addresses begin. */
 #define ACCESS_OURS (IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_ZERO_BASED)

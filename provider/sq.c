@@ -30,6 +30,7 @@ static const struct {
 	[IBV_WR_LOCAL_INV]            = { CONNECTED,           IBV_WC_LOCAL_INV,      false },
 	[IBV_WR_BIND_MW]              = { CONNECTED,           IBV_WC_BIND_MW,        false },
 	[IBV_WR_SEND_WITH_INV]        = { RELIABLE,            IBV_WC_SEND,           true },
+	[UROCE_WR_FLUSH]              = { RELIABLE,            UROCE_WC_FLUSH,        false },
 	[UROCE_WR_ATOMIC_WRITE]       = { RELIABLE,            UROCE_WC_ATOMIC_WRITE, true },
 };
 /* clang-format on */
@@ -177,6 +178,8 @@ static int put_operands(const struct uroce_qp *qp, struct uroce_wqe *wqe,
 		wqe->compare_add = wr->wr.atomic.compare_add;
 		wqe->swap = wr->wr.atomic.swap;
 		break;
+	case UROCE_WR_FLUSH: /* an ibv_send_wr has no place for its operands; ibv_wr_flush has */
+		return EINVAL;
 	case IBV_WR_BIND_MW:
 		/* A type 1 window is bound by ibv_bind_mw. */
 		if (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 /* The bit of send_ops_flags for each operation. Those of ibv_wr_opcode's numbers come first. */
+#define FLUSH_BIT        11
 #define ATOMIC_WRITE_BIT 12
 static const uint8_t op_bit[] = {
 	[0] = IBV_WR_RDMA_WRITE,
@@ -22,7 +23,7 @@ static const uint8_t op_bit[] = {
 	[8] = IBV_WR_BIND_MW,
 	[9] = IBV_WR_SEND_WITH_INV,
 	[10] = IBV_WR_TSO,
-	[11] = UROCE_WR_FLUSH,
+	[FLUSH_BIT] = UROCE_WR_FLUSH,
 	[ATOMIC_WRITE_BIT] = UROCE_WR_ATOMIC_WRITE,
 };
 #define N_OP_BITS (sizeof(op_bit) / sizeof(*op_bit))
@@ -31,6 +32,10 @@ int uroce_wr_ex_check(enum ibv_qp_type type, uint64_t send_ops)
 {
 	if (send_ops >> N_OP_BITS)
 		return EOPNOTSUPP;
+#ifndef UROCE_HAS_WR_FLUSH
+	if (send_ops >> FLUSH_BIT & 1) /* as of the next */
+		return EOPNOTSUPP;
+#endif
 #ifndef UROCE_HAS_WR_ATOMIC_WRITE
 	if (send_ops >> ATOMIC_WRITE_BIT & 1) /* its call has no place in this ibv_qp_ex */
 		return EOPNOTSUPP;
@@ -206,6 +211,20 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 }
 #endif
 
+#ifdef UROCE_HAS_WR_FLUSH
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
+		     uint8_t type, uint8_t level)
+{
+	if (len > UINT32_MAX) {
+		refuse(&from_ex(ex)->build, EINVAL);
+		return;
+	}
+	begin_atomic(ex, UROCE_WR_FLUSH, rkey, remote_addr, len, 0);
+	if (from_ex(ex)->build.draft.wqe)
+		from_ex(ex)->build.draft.wqe->imm = (uint32_t)(level & 3) << 4 | (type & 0xf);
+}
+#endif
+
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
@@ -257,7 +276,8 @@ static struct uroce_draft *clear_data(struct uroce_wr_build *b, bool is_inline)
 	if (!d->wqe)
 		return NULL;
 	if (d->opcode == UROCE_WR_LOCAL_INV || d->opcode == UROCE_WR_BIND_MW ||
-	    d->opcode == UROCE_WR_ATOMIC_WRITE || (is_inline && !uroce_sq_may_inline(d->opcode))) {
+	    d->opcode == UROCE_WR_FLUSH || d->opcode == UROCE_WR_ATOMIC_WRITE ||
+	    (is_inline && !uroce_sq_may_inline(d->opcode))) {
 		refuse(b, EINVAL);
 		return NULL;
 	}
@@ -325,6 +345,9 @@ static void set_operations(struct ibv_qp_ex *ex, uint64_t send_ops)
 	SET(IBV_QP_EX_WITH_LOCAL_INV, wr_local_inv);
 	SET(IBV_QP_EX_WITH_BIND_MW, wr_bind_mw);
 	SET(IBV_QP_EX_WITH_SEND_WITH_INV, wr_send_inv);
+#ifdef UROCE_HAS_WR_FLUSH
+	SET(IBV_QP_EX_WITH_FLUSH, wr_flush);
+#endif
 #ifdef UROCE_HAS_WR_ATOMIC_WRITE
 	SET(IBV_QP_EX_WITH_ATOMIC_WRITE, wr_atomic_write);
 #endif

@@ -68,7 +68,8 @@ struct uroce_wqe {
 	uint32_t imm; /* immediate as the program gave it (big-endian), or rkey to invalidate */
 	uint32_t rkey;
 	uint64_t remote_addr;
-	uint64_t compare_add; /* CMP_SWAP: compare; FETCH_ADD: addend; ATOMIC_WRITE: the 8 bytes */
+	/* CMP_SWAP: compare; FETCH_ADD: addend; ATOMIC_WRITE: the 8 bytes; FLUSH: length */
+	uint64_t compare_add;
 	uint64_t swap;
 	uint32_t ah;          /* UD: address handle */
 	uint32_t remote_qpn;  /* UD; XRC: the number of the remote SRQ */

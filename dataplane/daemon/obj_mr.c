@@ -8,11 +8,12 @@
 
 #define ACCESS_WRITES   (UROCE_ACCESS_REMOTE_WRITE | UROCE_ACCESS_REMOTE_ATOMIC)
 #define ACCESS_MW_BIND  0x10u
+#define ACCESS_FLUSH    UROCE_ACCESS_FLUSH_GLOBAL
 #define ACCESS_HUGETLB  0x80u       /* a hint about the pages */
 #define ACCESS_OPTIONAL 0x3ff00000u /* IBV_ACCESS_OPTIONAL_RANGE: may be ignored */
 #define ACCESS_KNOWN                                                                            \
 	(UROCE_ACCESS_LOCAL_WRITE | ACCESS_WRITES | UROCE_ACCESS_REMOTE_READ | ACCESS_MW_BIND | \
-	 ACCESS_HUGETLB | UROCE_ACCESS_ON_DEMAND)
+	 ACCESS_FLUSH | ACCESS_HUGETLB | UROCE_ACCESS_ON_DEMAND)
 
 /* enum ibv_rereg_mr_flags */
 #define REREG_TRANSLATION 1u

@@ -170,13 +170,13 @@ static void comp_atomic(struct engine *e, struct qp *qp, const struct packet *pk
 /* Does an answer of this kind belong to that request? */
 static bool comp_answers(const struct send_rec *rec, uint8_t op)
 {
-	if (op == BTH_ATOMIC_ACK)
-		return wr_is_atomic(rec->op);
-	return wr_is_read(rec->op) || (wr_is_atomic_write(rec->op) && op == BTH_READ_RESP_ONLY);
+	if (op == BTH_ATOMIC_ACK || wr_is_atomic(rec->op))
+		return op == BTH_ATOMIC_ACK && wr_is_atomic(rec->op);
+	return wr_is_read(rec->op) || op == BTH_READ_RESP_ONLY;
 }
 
-/* An ATOMIC WRITE has been carried out. */
-static void comp_atomic_write(struct engine *e, struct qp *qp)
+/* An ATOMIC WRITE or a FLUSH has been carried out. */
+static void comp_carried_out(struct engine *e, struct qp *qp)
 {
 	psn_t old = qp->req.una_psn;
 
@@ -205,8 +205,8 @@ static void comp_data(struct engine *e, struct qp *qp, const struct packet *pk, 
 	}
 	if (wr_is_atomic(rec->op))
 		comp_atomic(e, qp, pk);
-	else if (wr_is_atomic_write(rec->op))
-		comp_atomic_write(e, qp);
+	else if (!wr_is_read(rec->op))
+		comp_carried_out(e, qp);
 	else
 		comp_read(e, qp, pk);
 }

@@ -181,7 +181,9 @@ void resp_queue_keep_nak(struct qp *qp);
 /* The answer to an atomic request. */
 static inline uint8_t resp_atomic_answer(uint8_t opcode)
 {
-	return (opcode & 0x1f) == BTH_ATOMIC_WRITE ? BTH_READ_RESP_ONLY : BTH_ATOMIC_ACK;
+	return (opcode & 0x1f) == BTH_ATOMIC_WRITE || (opcode & 0x1f) == BTH_FLUSH
+		       ? BTH_READ_RESP_ONLY
+		       : BTH_ATOMIC_ACK;
 }
 
 /* congest.c */
@@ -241,6 +243,12 @@ static inline bool wr_is_atomic_write(uint8_t op)
 	return op == UROCE_WR_ATOMIC_WRITE;
 }
 
+/* What was written before it is in place (IBA 1.5); answered as a READ without data, too. */
+static inline bool wr_is_flush(uint8_t op)
+{
+	return op == UROCE_WR_FLUSH;
+}
+
 /* Done here, without a packet, in the order of the queue. */
 static inline bool wr_is_local(uint8_t op)
 {
@@ -250,5 +258,5 @@ static inline bool wr_is_local(uint8_t op)
 /* Answered by data, not by an ACK. */
 static inline bool wr_is_rd_atomic(uint8_t op)
 {
-	return wr_is_read(op) || wr_is_atomic(op) || wr_is_atomic_write(op);
+	return wr_is_read(op) || wr_is_atomic(op) || wr_is_atomic_write(op) || wr_is_flush(op);
 }

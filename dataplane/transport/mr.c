@@ -80,6 +80,25 @@ enum mr_verdict mr_access(const struct mr_table *t, uint32_t key, uint32_t pd, u
 	return mr_check(mr, pd, access, va, len, out);
 }
 
+static uint64_t base_of(const struct mr_table *t, uint32_t key)
+{
+	const struct mr *mr = mr_slot(t, key);
+	struct mr_shared w;
+
+	if (mr && mr->is_live && mr->kind != MR_REGION)
+		return mw_read(t, key, &w) ? w.iova : 0;
+	return mr ? mr->iova : 0;
+}
+
+enum mr_verdict mr_flush_access(const struct mr_table *t, const struct qp *qp, uint32_t pd,
+				uint32_t key, bool is_whole, uint64_t va, uint64_t len)
+{
+	struct mem_vec unused;
+
+	return mr_remote_access(t, qp, pd, key, UROCE_ACCESS_FLUSH_GLOBAL,
+				is_whole ? base_of(t, key) : va, is_whole ? 0 : len, &unused);
+}
+
 enum mr_verdict mr_remote_access(const struct mr_table *t, const struct qp *qp, uint32_t pd,
 				 uint32_t key, uint32_t access, uint64_t va, uint64_t len,
 				 struct mem_vec *out)

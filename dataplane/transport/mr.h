@@ -42,6 +42,10 @@ enum mr_verdict mr_remote_access(const struct mr_table *t, const struct qp *qp, 
 				 uint32_t key, uint32_t access, uint64_t va, uint64_t len,
 				 struct mem_vec *out);
 
+/* The same of a FLUSH, which touches nothing: of a range, or of all that the key shows. */
+enum mr_verdict mr_flush_access(const struct mr_table *t, const struct qp *qp, uint32_t pd,
+				uint32_t key, bool is_whole, uint64_t va, uint64_t len);
+
 /*
  * May a user of `pd` touch [va, va + len) through `key` with all of `access`? On MR_OK *out says
  * where that is. len must not be 0: zero-length accesses are not checked at all.

@@ -295,6 +295,7 @@ static void req_ask(struct engine *e, struct qp *qp, const struct send_rec *rec,
 		.va = rec->va + done,
 		.rkey = rec->rkey,
 		.dma_len = wr_is_read(rec->op) && (uint64_t)n * qp->mtu < rest ? n * qp->mtu : rest,
+		.flush = rec->imm,
 		.compare = rec->compare,
 		.swap_add = rec->swap_add,
 	};

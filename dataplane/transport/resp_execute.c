@@ -189,13 +189,47 @@ static uint64_t exec_payload8(const struct packet *pk)
 	return v;
 }
 
+/* An answer that is kept, so that a duplicate of the request is not carried out again. */
+static void exec_answer(struct engine *e, struct qp *qp, const struct packet *pk, uint64_t orig)
+{
+	struct qp_resp *s = &qp->resp;
+
+	s->msn = (s->msn + 1) & PSN_MASK;
+	s->saved[s->saved_at] = (struct resp_saved) {
+		.is_valid = true, .opcode = pk->opcode, .psn = s->epsn, .msn = s->msn, .orig = orig
+	};
+	s->saved_at = (s->saved_at + 1) % QP_MAX_RD_ATOMIC;
+	resp_queue_append(e, qp,
+			  &(struct resp_item) { .kind = RESP_ATOMIC,
+						.syndrome = AETH_ACK_UNLIMITED,
+						.opcode = resp_atomic_answer(pk->opcode),
+						.msn = s->msn,
+						.psn = s->epsn,
+						.left = 1,
+						.va = orig });
+}
+
+/* What came before is in memory that all share: placing it is all there is to do. */
+static enum resp_verdict exec_flush(struct engine *e, struct qp *qp, const struct packet *pk)
+{
+	bool is_whole = pk->flush & FETH_REGION;
+
+	if (resp_outstanding(qp) >= qp->attr.max_dest_rd_atomic || pk->dma_len > UROCE_MAX_MSG)
+		return RESP_BAD_REQUEST;
+	if (mr_flush_access(&e->mr, qp, qp->pd, pk->rkey, is_whole, pk->va, pk->dma_len) != MR_OK)
+		return RESP_BAD_ACCESS;
+	if (!place_flush(e) && !qp_can_receive(qp))
+		return RESP_HANDLED;
+	exec_answer(e, qp, pk, 0);
+	return RESP_OK;
+}
+
 static enum resp_verdict exec_atomic(struct engine *e, struct qp *qp, const struct packet *pk)
 {
 	uint8_t op = pk->opcode & 0x1f;
 	bool is_write = op == BTH_ATOMIC_WRITE;
 	uint64_t operand = is_write ? exec_payload8(pk) : pk->swap_add;
 	uint32_t access = is_write ? UROCE_ACCESS_REMOTE_WRITE : UROCE_ACCESS_REMOTE_ATOMIC;
-	struct qp_resp *s = &qp->resp;
 	struct mem_vec vec;
 	uint64_t orig;
 
@@ -211,19 +245,7 @@ static enum resp_verdict exec_atomic(struct engine *e, struct qp *qp, const stru
 				&orig))
 		return RESP_BAD_ACCESS;
 	engine_count(e, CNT_RX_ATOMIC_REQUESTS, 1);
-	s->msn = (s->msn + 1) & PSN_MASK;
-	s->saved[s->saved_at] = (struct resp_saved) {
-		.is_valid = true, .opcode = pk->opcode, .psn = s->epsn, .msn = s->msn, .orig = orig
-	};
-	s->saved_at = (s->saved_at + 1) % QP_MAX_RD_ATOMIC;
-	resp_queue_append(e, qp,
-			  &(struct resp_item) { .kind = RESP_ATOMIC,
-						.syndrome = AETH_ACK_UNLIMITED,
-						.opcode = resp_atomic_answer(pk->opcode),
-						.msn = s->msn,
-						.psn = s->epsn,
-						.left = 1,
-						.va = orig });
+	exec_answer(e, qp, pk, orig);
 	return RESP_OK;
 }
 
@@ -232,6 +254,8 @@ enum resp_verdict resp_execute(struct engine *e, struct qp *qp, const struct pac
 	switch (pk->opcode & 0x1f) {
 	case BTH_READ_REQUEST:
 		return exec_read(e, qp, pk);
+	case BTH_FLUSH:
+		return exec_flush(e, qp, pk);
 	case BTH_CMP_SWAP:
 	case BTH_FETCH_ADD:
 	case BTH_ATOMIC_WRITE:

@@ -117,6 +117,14 @@ static enum resp_verdict resp_check_sequence(const struct qp *qp, const struct p
 	return RESP_OK;
 }
 
+/* Memory that outlives its owner is not ours to promise; the reserved bits mean nothing. */
+static enum resp_verdict resp_check_flush(uint32_t access, uint32_t flush)
+{
+	if ((flush & FETH_PLACEMENT) != FETH_GLOBAL || (flush & FETH_SELECTION) > FETH_REGION)
+		return RESP_BAD_REQUEST;
+	return access & UROCE_ACCESS_FLUSH_GLOBAL ? RESP_OK : RESP_BAD_REQUEST;
+}
+
 /* Is this operation supported, and enabled on this QP? */
 static enum resp_verdict resp_check_operation(const struct qp *qp, const struct packet *pk)
 {
@@ -141,6 +149,8 @@ static enum resp_verdict resp_check_operation(const struct qp *qp, const struct 
 		return access & UROCE_ACCESS_REMOTE_WRITE ? RESP_OK : RESP_BAD_REQUEST;
 	case BTH_READ_REQUEST:
 		return access & UROCE_ACCESS_REMOTE_READ ? RESP_OK : RESP_BAD_REQUEST;
+	case BTH_FLUSH:
+		return resp_check_flush(access, pk->flush);
 	case BTH_ATOMIC_WRITE:
 		return access & UROCE_ACCESS_REMOTE_WRITE ? RESP_OK : RESP_BAD_REQUEST;
 	case BTH_CMP_SWAP:
@@ -165,7 +175,7 @@ static enum resp_verdict resp_duplicate(struct engine *e, struct qp *qp, const s
 	uint8_t op = pk->opcode & 0x1f;
 
 	if (op == BTH_READ_REQUEST || op == BTH_CMP_SWAP || op == BTH_FETCH_ADD ||
-	    op == BTH_ATOMIC_WRITE)
+	    op == BTH_ATOMIC_WRITE || op == BTH_FLUSH)
 		return resp_replay(e, qp, pk);
 	return RESP_DUPLICATE;
 }

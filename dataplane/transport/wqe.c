@@ -31,7 +31,7 @@ static bool wqe_op_fits(uint8_t op, uint32_t qp_type)
 	switch (qp_type) {
 	case UROCE_QPT_RC:
 	case UROCE_QPT_XRC_SEND:
-		return op <= UROCE_WR_SEND_INV || wr_is_atomic_write(op);
+		return op <= UROCE_WR_SEND_INV || wr_is_atomic_write(op) || wr_is_flush(op);
 	case UROCE_QPT_UC:
 		return op <= UROCE_WR_SEND_IMM || wr_is_local(op);
 	default:
@@ -87,6 +87,12 @@ static bool wqe_check(struct engine *e, struct send_rec *rec, const struct qp *q
 		rec->len = sizeof(rec->compare);
 		return true;
 	}
+	if (wr_is_flush(rec->op)) {
+		if (rec->compare > UROCE_MAX_MSG)
+			return wqe_fail(rec, UROCE_WC_LOC_LEN_ERR, UROCE_VERR_WQE);
+		rec->len = (uint32_t)rec->compare;
+		return true;
+	}
 	if (!(wqe->flags & UROCE_WQE_INLINE)) {
 		if (!wqe_check_sges(e, rec, qp, slot, wqe->num_sge))
 			return false;
@@ -104,8 +110,9 @@ static uint32_t wqe_psns(const struct send_rec *rec, const struct qp *qp)
 {
 	if (wr_is_local(rec->op))
 		return 0;
-	return wr_is_atomic(rec->op) || wr_is_atomic_write(rec->op) ? 1
-								    : packets_of(rec->len, qp->mtu);
+	if (wr_is_rd_atomic(rec->op) && !wr_is_read(rec->op))
+		return 1;
+	return packets_of(rec->len, qp->mtu);
 }
 
 int wqe_take(struct engine *e, struct qp *qp)

@@ -125,6 +125,12 @@ struct xrceth {
 static_assert(sizeof(struct xrceth) == 4, "XRCETH is 4 bytes on the wire");
 
 /* RDMA. */
+/* FLUSH: what shall be seen by whom (IBA 1.5, A19.4.1). */
+struct feth {
+	be32 bits; /* 5:4 selectivity: 0 range, 1 region; 3:0 placement: 1 global, 2 persistent */
+};
+static_assert(sizeof(struct feth) == 4, "FETH is 4 bytes on the wire");
+
 struct reth {
 	be64 va;
 	be32 rkey;

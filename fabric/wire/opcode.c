@@ -6,13 +6,11 @@
 
 #include "fabric/wire/hdr.h"
 
-/*
- * FLUSH (IBA 1.5) and the RD service are not here: until the transport has them they are unknown
- * opcodes.
- */
+/* The RD service is not here: until the transport has it its opcodes are unknown. */
 #define LEN(flags)                                                                                 \
 	((((flags) & OPC_DETH) ? sizeof(struct deth) : 0) +                                        \
 	 (((flags) & OPC_XRCETH) ? sizeof(struct xrceth) : 0) +                                    \
+	 (((flags) & OPC_FETH) ? sizeof(struct feth) : 0) +                                        \
 	 (((flags) & OPC_RETH) ? sizeof(struct reth) : 0) +                                        \
 	 (((flags) & OPC_ATOMICETH) ? sizeof(struct atomiceth) : 0) +                              \
 	 (((flags) & OPC_AETH) ? sizeof(struct aeth) : 0) +                                        \
@@ -63,6 +61,7 @@
 	ROW(svc, BTH_FETCH_ADD, s " FetchAdd", REQ_BARE | OPC_ATOMICETH | (x)),                    \
 	ROW(svc, BTH_SEND_LAST_INV, s " SEND Last with Invalidate", REQ_LAST | OPC_IETH | (x)),    \
 	ROW(svc, BTH_SEND_ONLY_INV, s " SEND Only with Invalidate", REQ_ONLY | OPC_IETH | (x)),    \
+	ROW(svc, BTH_FLUSH, s " FLUSH", REQ_BARE | OPC_FETH | OPC_RETH | (x)),                     \
 	ROW(svc, BTH_ATOMIC_WRITE, s " ATOMIC WRITE", REQ_ONLY | OPC_RETH | (x))
 
 #define BTH_CNP_OPCODE (BTH_CNP | 0x01)
@@ -103,6 +102,7 @@ static const char *const op_name[32] = {
 	[BTH_FETCH_ADD] = "fetch-add",
 	[BTH_SEND_LAST_INV] = "send-last-inv",
 	[BTH_SEND_ONLY_INV] = "send-only-inv",
+	[BTH_FLUSH] = "flush",
 	[BTH_ATOMIC_WRITE] = "atomic-write",
 };
 

@@ -58,6 +58,7 @@ enum bth_op {
 #define OPC_LAST       0x0800u /* ends a message (an ONLY has both) */
 #define OPC_REQUEST    0x1000u
 #define OPC_RESPONSE   0x2000u
+#define OPC_FETH       0x4000u /* before the RETH */
 
 struct opcode_desc {
 	const char *name;   /* as IBA writes it, e.g. "RC RDMA WRITE First"; NULL: no such opcode */

@@ -52,6 +52,11 @@ static const uint8_t *read_request_ext(struct packet *pk, const uint8_t *p, uint
 		pk->xrc_srqn = be32_get(((const struct xrceth *)p)->srqn) & BTH_QPN_MASK;
 		p += sizeof(struct xrceth);
 	}
+	if (flags & OPC_FETH) {
+		pk->flush = be32_get(((const struct feth *)p)->bits) &
+			    (FETH_PLACEMENT | FETH_SELECTION);
+		p += sizeof(struct feth);
+	}
 	if (flags & OPC_RETH) {
 		const struct reth *h = (const struct reth *)p;
 

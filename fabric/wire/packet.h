@@ -41,6 +41,7 @@ struct packet {
 	uint64_t atomic_orig; /* AtomicAckETH */
 	uint32_t rkey;
 	uint32_t dma_len;
+	uint32_t flush; /* FETH, FETH_* */
 	/* DETH */
 	uint32_t qkey, src_qpn;
 	uint32_t imm;      /* as it stands on the wire (big-endian): programs treat it so */
@@ -117,6 +118,13 @@ uint16_t roce_udp_sport(uint32_t flow_label, uint32_t local_qpn, uint32_t remote
  * buf.
  */
 const char *packet_describe(const struct packet *pk, char *buf, unsigned size);
+
+/* FETH: where to, and of what. */
+#define FETH_GLOBAL     0x01u
+#define FETH_PERSISTENT 0x02u
+#define FETH_PLACEMENT  0x0fu
+#define FETH_REGION     0x10u /* all of the region; else the RETH's range */
+#define FETH_SELECTION  0x30u
 
 #define ROCE_UDP_PORT 4791u
 #define BTH_PSN_MASK  0xffffffu

@@ -30,6 +30,10 @@ static uint8_t *write_request_ext(uint8_t *p, const struct packet *pk, uint32_t 
 		((struct xrceth *)p)->srqn = be32_make(pk->xrc_srqn & BTH_QPN_MASK);
 		p += sizeof(struct xrceth);
 	}
+	if (flags & OPC_FETH) {
+		((struct feth *)p)->bits = be32_make(pk->flush);
+		p += sizeof(struct feth);
+	}
 	if (flags & OPC_RETH) {
 		*(struct reth *)p = (struct reth){ be64_make(pk->va), be32_make(pk->rkey),
 						   be32_make(pk->dma_len) };

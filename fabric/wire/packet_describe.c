@@ -15,6 +15,8 @@ static void put_ext(struct line *l, const struct packet *pk, uint32_t flags)
 		line_put(l, " qkey 0x%x src_qpn 0x%x", pk->qkey, pk->src_qpn);
 	if (flags & OPC_XRCETH)
 		line_put(l, " srqn 0x%x", pk->xrc_srqn);
+	if (flags & OPC_FETH)
+		line_put(l, " flush 0x%x", pk->flush);
 	if (flags & OPC_RETH)
 		line_put(l, " va 0x%" PRIx64 " rkey 0x%x dma_len %u", pk->va, pk->rkey,
 			 pk->dma_len);

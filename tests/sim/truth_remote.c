@@ -191,6 +191,46 @@ static void atomic_write_misaligned(struct truth *t)
 	do_atomic_write(t, 4);
 }
 
+#define RF UROCE_ACCESS_FLUSH_GLOBAL
+
+/* Of R's memory, or of a region that may be flushed; bits: the FETH's. */
+static void flush(struct truth *t, uint32_t access, uint32_t bits, uint64_t off, uint64_t len)
+{
+	struct fake_region *m = fake_reg_pd(&t->s.p.dev[1], 8192, access, 1);
+	struct fake_wr wr = truth_wr(t, UROCE_WR_FLUSH, 0);
+
+	wr.remote_addr = m->iova + off;
+	wr.rkey = m->key;
+	wr.compare_add = len;
+	wr.imm = bits;
+	truth_post(t, wr);
+}
+
+static void flush_range(struct truth *t)
+{
+	flush(t, RF, FETH_GLOBAL, 0, 8192);
+}
+
+static void flush_region(struct truth *t)
+{
+	flush(t, RF, FETH_GLOBAL | FETH_REGION, 100000, 0); /* the range is not looked at */
+}
+
+static void flush_past(struct truth *t)
+{
+	flush(t, RF, FETH_GLOBAL, 1, 8192);
+}
+
+static void flush_no_access(struct truth *t)
+{
+	flush(t, LW | RW | RR, FETH_GLOBAL, 0, 64);
+}
+
+static void flush_persistent(struct truth *t)
+{
+	flush(t, RF, FETH_GLOBAL | FETH_PERSISTENT, 0, 64);
+}
+
 /* R's first receive is bad; a good one behind it. */
 static void send_to(struct truth *t, struct uroce_sge sge)
 {
@@ -364,6 +404,12 @@ static const struct truth_case cases[] = {
 	{ "atomic, QP without remote atomic", NULL, do_atomic, 0, RC(.access = RW | RR) },
 	PLAIN("atomic, misaligned", atomic_misaligned),
 	PLAIN("ATOMIC WRITE, misaligned", atomic_write_misaligned),
+	{ "FLUSH of a range", NULL, flush_range, 0, RC(.access = RF | RW | RR | RA, .rd_atomic = 8) },
+	{ "FLUSH of a region", NULL, flush_region, 0, RC(.access = RF | RW | RR | RA, .rd_atomic = 8) },
+	{ "FLUSH past the region", NULL, flush_past, 0, RC(.access = RF | RW | RR | RA, .rd_atomic = 8) },
+	{ "FLUSH, region without flush", NULL, flush_no_access, 0, RC(.access = RF | RW | RR | RA, .rd_atomic = 8) },
+	{ "FLUSH, QP without flush", NULL, flush_range, 0, RC(.access = RW | RR, .rd_atomic = 8) },
+	{ "FLUSH to persistence", NULL, flush_persistent, 0, RC(.access = RF | RW | RR | RA, .rd_atomic = 8) },
 	{ "READ, max_dest_rd_atomic 0", NULL, do_read, 0, RC(.dest_rd_atomic = 0xff) },
 	PLAIN("WRITE of zero bytes, rkey unknown", write_nothing_rkey),
 	PLAIN("READ of zero bytes, rkey unknown", read_nothing_rkey),

@@ -47,7 +47,7 @@ static const struct {
 	{ 0x20, EINVAL },
 	{ 0x40, 0 },
 	{ 1u << 30, EINVAL },
-	{ 0x100, EINVAL },
+	{ 0x200, EINVAL },
 	{ 1 | 1u << 20, 0 },
 	{ 1 | 1u << 29, 0 },
 };

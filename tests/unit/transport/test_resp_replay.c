@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* READs and atomics at the responder: answers, their order, duplicates, and how many at a time. */
+#include <infiniband/verbs.h>
 #include <string.h>
 
 #include "tests/support/ck_main.h"
@@ -174,6 +175,34 @@ START_TEST(a_duplicate_atomic_too_old_or_of_another_kind_is_dropped)
 }
 END_TEST
 
+/* FLUSH: once the WRITE before it is in memory; a duplicate is answered, and whatever it names. */
+START_TEST(a_flush_answers_when_all_before_it_is_placed)
+{
+	struct fake_region *m = fake_reg(&r.dev, 4096, UROCE_ACCESS_FLUSH_GLOBAL);
+	const struct uroce_qp_attr a = { .access = 0xe | UROCE_ACCESS_FLUSH_GLOBAL };
+	struct packet pk = { .opcode = BTH_FLUSH,
+			     .psn = (BASE + 1) & 0xffffff,
+			     .va = m->iova,
+			     .rkey = m->key,
+			     .dma_len = 4096,
+			     .flush = FETH_GLOBAL,
+			     .ack_req = true };
+
+	ck_assert_int_eq(fake_qp_modify(r.qp, &a, IBV_QP_ACCESS_FLAGS, NULL), 0);
+	raw_write(&r, BTH_WRITE_ONLY, BASE, 100, 8, 8);
+	raw_clear(&r);
+	for (unsigned i = 0; i < 2; i++) {
+		raw_send(&r, &pk, NULL);
+		ck_assert_uint_eq(r.dev.mem.n_writes, 1);
+		expect_read((BASE + 1) & 0xffffff, 1, 0, 0, 2);
+		pk.va++; /* of a duplicate nothing is looked at */
+	}
+	pk.psn = (BASE + 2) & 0xffffff; /* but of a new one: a byte past the end */
+	raw_send(&r, &pk, NULL);
+	raw_expect_ack(&r, 0x62, BASE + 2, 2);
+}
+END_TEST
+
 /* The IRD: READs not yet answered. Nothing is pulled in between, so they pile up. */
 START_TEST(one_read_too_many_is_refused)
 {
@@ -251,6 +280,7 @@ Suite *suite_make(void)
 	tcase_add_test(c, atomics_return_what_was_there);
 	tcase_add_test(c, a_duplicate_atomic_is_answered_and_not_executed);
 	tcase_add_test(c, a_duplicate_atomic_too_old_or_of_another_kind_is_dropped);
+	tcase_add_test(c, a_flush_answers_when_all_before_it_is_placed);
 	tcase_add_test(c, one_read_too_many_is_refused);
 	tcase_add_test(c, an_ack_never_overtakes_a_read);
 	suite_add_tcase(s, c);

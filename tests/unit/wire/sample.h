@@ -62,6 +62,7 @@ static inline struct packet sample_packet(uint8_t opcode, uint32_t payload_len, 
 	pk.msn = has & OPC_AETH ? (uint32_t)ck_rand(seed) & 0xffffff : 0;
 	pk.atomic_orig = has & OPC_ATOMICACK ? ck_rand(seed) : 0;
 	pk.imm = has & OPC_IMM ? (uint32_t)ck_rand(seed) : 0;
+	pk.flush = has & OPC_FETH ? (uint32_t)ck_rand(seed) & 0x3f : 0;
 	pk.inv_rkey = has & OPC_IETH ? (uint32_t)ck_rand(seed) : 0;
 	return pk;
 }

@@ -38,6 +38,7 @@ static const struct {
 	{ 0x14, "FetchAdd", "fetch-add", "T", 1, 0, 1, 1 },
 	{ 0x16, "SEND Last with Invalidate", "send-last-inv", "V", 1, 1, 0, 1 },
 	{ 0x17, "SEND Only with Invalidate", "send-only-inv", "V", 1, 1, 1, 1 },
+	{ 0x1c, "FLUSH", "flush", "FR", 1, 0, 1, 1 },
 	{ 0x1d, "ATOMIC WRITE", "atomic-write", "R", 1, 1, 1, 1 },
 };
 #define N_SPEC (sizeof(spec) / sizeof(spec[0]))
@@ -49,7 +50,7 @@ static const struct {
 } header[] = {
 	{ 'D', OPC_DETH, 8 },       { 'X', OPC_XRCETH, 4 },   { 'R', OPC_RETH, 16 },
 	{ 'T', OPC_ATOMICETH, 28 }, { 'A', OPC_AETH, 4 },     { 'O', OPC_ATOMICACK, 8 },
-	{ 'I', OPC_IMM, 4 },        { 'V', OPC_IETH, 4 },
+	{ 'I', OPC_IMM, 4 },        { 'V', OPC_IETH, 4 },     { 'F', OPC_FETH, 4 },
 };
 
 /* Which operations a service has: bit n is operation n. */
@@ -59,9 +60,9 @@ static const struct {
 	uint32_t ops;
 	const char *request_header;
 } service[8] = {
-	{ BTH_RC, "RC", 0x20dfffff, "" },  { BTH_UC, "UC", 0x00000fff, "" },
+	{ BTH_RC, "RC", 0x30dfffff, "" },  { BTH_UC, "UC", 0x00000fff, "" },
 	{ BTH_RD, "RD", 0, "" },           { BTH_UD, "UD", 0x00000030, "D" },
-	{ BTH_CNP, "CNP", 0, "" },         { BTH_XRC, "XRC", 0x20dfffff, "X" },
+	{ BTH_CNP, "CNP", 0, "" },         { BTH_XRC, "XRC", 0x30dfffff, "X" },
 	{ 0xc0, "manufacturer", 0, "" },   { 0xe0, "manufacturer", 0, "" },
 };
 
