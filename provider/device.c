@@ -10,6 +10,7 @@
 #define ODP_RC              (ODP_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC)
 #define DEVICE_ATOMIC_WRITE (1ull << 40) /* a bit of the kernel's, without a name in verbs.h yet \
 					  */
+#define DEVICE_FLUSH_GLOBAL (1ull << 38) /* so is this */
 #define CLOCK_KHZ 1000000                /* timestamps are in nanoseconds */
 
 int uroce_device_attr_read(struct uroce_context *ctx)
@@ -67,7 +68,8 @@ int uroce_query_device_ex(struct ibv_context *ibctx, const struct ibv_query_devi
 	if (uroce_context_is_dead(ctx))
 		return EIO;
 	fill_device_attr(&full.orig_attr, &ctx->attr);
-	full.device_cap_flags_ex = ctx->attr.device_cap_flags | DEVICE_ATOMIC_WRITE;
+	full.device_cap_flags_ex = ctx->attr.device_cap_flags | DEVICE_ATOMIC_WRITE |
+				   DEVICE_FLUSH_GLOBAL;
 	full.odp_caps = (struct ibv_odp_caps) {
 		.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
 		.per_transport_caps = { ODP_RC, ODP_UC, ODP_UD },
