@@ -127,8 +127,11 @@ def judge(rows):
 
 def measured(mode, only):
     machine, rows = Machine(), []
-    for name in only or GROUPS:
-        rows += run_group(name, mode)
+    try:
+        for name in only or GROUPS:
+            rows += run_group(name, mode)
+    except KeyboardInterrupt:
+        say("bench: interrupted; only whole groups are told of")
     bars = [b for b in judge(rows) if not only or b["group"] in only]
     return {"version": 1, "mode": mode.name, "machine": machine.describe(), "rows": rows,
             "bars": bars}
