@@ -51,7 +51,7 @@ add("verbs_threads", "several threads on one queue, two workers", "--workers", "
 add("verbs_churn", "objects and contexts come and go, two workers", "--workers", "2")
 add("verbs_queues", "shared queues and events, two workers", "--workers", "2")
 add("verbs_windows", "regions and windows, two workers", "--workers", "2")
-add("verbs_crowd", "eight QPs on one SRQ and one CQ, two workers", "--workers", "2")
+add("verbs_sharers", "eight QPs on one SRQ and one CQ, two workers", "--workers", "2")
 add("verbs_order", "eight QPs, two workers", "--workers", "2")
 add("verbs_order", "over udp", *UDP)
 add("verbs_order", "while devices come and go, two workers", "--workers", "2", meanwhile=plug)

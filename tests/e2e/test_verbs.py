@@ -23,7 +23,7 @@ RUNS = [
     ("verbs_windows", {}),
     ("verbs_windows", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_threads", {}),
-    ("verbs_crowd", {"options": ["--workers", "2"], "title": ", two workers"}),
+    ("verbs_sharers", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_threads", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_churn", {"options": ["--workers", "2"], "title": ", two workers"}),
     ("verbs_queues", {"options": ["--workers", "2"], "title": ", two workers"}),
