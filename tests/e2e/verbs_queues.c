@@ -223,16 +223,27 @@ static void write_some(struct stage *s, unsigned n, uint64_t from)
 	}
 }
 
-/* Until the last of them has been carried out, seen by what comes behind them on the same QP. */
+static void send_behind(struct vqp *from, struct vqp *to, struct ibv_send_wr *wr, uint8_t *buf,
+			uint32_t lkey)
+{
+	wr->send_flags = 0;
+	post_recv(to, 0, buf, SIZE, lkey);
+	post(from, wr);
+	vcq_expect(to->rcq, IBV_WC_SUCCESS);
+}
+
+/*
+ * Until all that was posted has completed. What comes behind it on the same QP tells that the peer
+ * has carried it out, and what the peer sends then comes behind its acknowledgement.
+ */
 static void await_peer(struct stage *s)
 {
-	struct ibv_sge sge = sge_of(s, 8);
+	struct ibv_sge sge = sge_of(s, 8), back = { (uintptr_t)s->rbuf, 8, s->rmr->lkey };
 	struct ibv_send_wr wr = remote_wr(s, IBV_WR_RDMA_WRITE_WITH_IMM, &sge);
+	struct ibv_send_wr answer = { .opcode = IBV_WR_SEND, .sg_list = &back, .num_sge = 1 };
 
-	wr.send_flags = 0;
-	post_recv(&s->r, 0, s->rbuf, SIZE, s->rmr->lkey);
-	post(&s->l, &wr);
-	vcq_expect(s->r.rcq, IBV_WC_SUCCESS);
+	send_behind(&s->l, &s->r, &wr, s->rbuf, s->rmr->lkey);
+	send_behind(&s->r, &s->l, &answer, s->lbuf, s->lmr->lkey);
 }
 
 static void cq_resize(void)
