@@ -6,7 +6,7 @@
 #include "fabric/link/gso.h"
 #include "fabric/wire/hdr.h"
 
-static bool destination(const struct frame *f, uint8_t gid[GID_LEN])
+bool next_hop_destination(const struct frame *f, uint8_t gid[GID_LEN])
 {
 	struct gso_outer o;
 
@@ -26,7 +26,7 @@ enum next_hop_verdict next_hop_set(struct next_hop *h, struct frame *f)
 
 	if (f->head[0] & 1 || !h->table)
 		return NEXT_HOP_GO;
-	if (destination(f, gid)) {
+	if (next_hop_destination(f, gid)) {
 		switch (neigh_lookup(h->table, gid, mac)) {
 		case NEIGH_KNOWN:
 			memcpy(f->head, mac, sizeof(mac));

@@ -26,6 +26,9 @@ enum next_hop_verdict { NEXT_HOP_GO, NEXT_HOP_WAIT, NEXT_HOP_NONE };
 /* Writes the MAC. NONE: nobody asked for this address, and the frame has no MAC of its own. */
 enum next_hop_verdict next_hop_set(struct next_hop *h, struct frame *f);
 
+/* Where a frame goes. false: it is no UDP packet in split form. */
+bool next_hop_destination(const struct frame *f, uint8_t gid[GID_LEN]);
+
 /* false: too many wait already. */
 bool next_hop_wait(struct next_hop *h, uint64_t now, struct frame *f);
 

@@ -30,22 +30,27 @@ static struct frame *copy_of(struct socket_port *p, const struct frame *f)
 	return NULL;
 }
 
-/* Each worker may have members, as an HCA loops a group's datagram back to itself. */
-static void copy_to_members(struct own_frames *o, struct socket_port *p, const struct frame *f)
+void own_frames_copy_to_others(struct socket_port *p, const struct frame *f)
 {
 	for (unsigned w = 0; w < handoff_workers(p->handoff); w++) {
-		struct frame *copy = copy_of(p, f);
+		struct frame *copy = w == p->worker ? NULL : copy_of(p, f);
 
-		if (!copy)
-			return;
-		if (w == p->worker)
-			keep(o, p, copy);
-		else if (!handoff_give(p->handoff, w, copy))
+		if (copy && !handoff_give(p->handoff, w, copy))
 			socket_port_drop(p, &copy, 1, LINK_DROP_RING_FULL);
 	}
 }
 
-static bool is_for_groups(const struct frame *f)
+/* As an HCA loops a group's datagram back to itself. */
+static void copy_to_members(struct own_frames *o, struct socket_port *p, const struct frame *f)
+{
+	struct frame *copy = copy_of(p, f);
+
+	if (copy)
+		keep(o, p, copy);
+	own_frames_copy_to_others(p, f);
+}
+
+bool own_frames_is_for_groups(const struct frame *f)
 {
 	const struct bth *h = f->head[0] & 1 ? steer_bth(f, NULL) : NULL;
 
@@ -60,7 +65,7 @@ unsigned own_frames_take(struct own_frames *o, struct socket_port *p, struct fra
 		struct frame *one = f[i];
 
 		if (memcmp(one->head, p->port.mac, 6) != 0) {
-			if (is_for_groups(one))
+			if (own_frames_is_for_groups(one))
 				copy_to_members(o, p, one);
 			f[left++] = one;
 			continue;

@@ -20,6 +20,12 @@ struct own_frames {
  */
 unsigned own_frames_take(struct own_frames *o, struct socket_port *p, struct frame **f, unsigned n);
 
+/* A datagram for groups of QPs, of which every worker may have some. */
+bool own_frames_is_for_groups(const struct frame *f);
+
+/* Copies of one that arrived, to all workers but this port's. */
+void own_frames_copy_to_others(struct socket_port *p, const struct frame *f);
+
 /* Up to n of them, in order. */
 unsigned own_frames_give(struct own_frames *o, struct frame **f, unsigned n);
 

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fabric/link/ethdev.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#define N_MBUFS 1024u
+#define N_DESC  256u
+/* Its fill ring has that many whatever it is told, and starves with fewer. */
+#define N_DESC_AF_XDP 2048u
+/* Room for the largest frame in one mbuf, where the driver does not need them smaller. */
+#define ROOM        (RTE_PKTMBUF_HEADROOM + 4352u)
+#define ROOM_JUMBO  (RTE_PKTMBUF_HEADROOM + ETHDEV_BYTES)
+#define MTU_JUMBO   4300u
+#define ROOM_AF_XDP 3648u /* with what stands before it within a page: its memory is in pages */
+
+static int make_pool(struct ethdev *e, const char *devargs, uint16_t mtu)
+{
+	unsigned room = mtu < MTU_JUMBO ? ROOM : ROOM_JUMBO;
+	static atomic_uint serial;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	e->is_af_xdp = !strncmp(devargs, "net_af_xdp", 10);
+	snprintf(name, sizeof(name), "ethdev%u", atomic_fetch_add(&serial, 1));
+	e->pool = rte_pktmbuf_pool_create(name, e->is_af_xdp ? 3 * N_DESC_AF_XDP : N_MBUFS, 0, 0,
+					  e->is_af_xdp ? ROOM_AF_XDP : room, SOCKET_ID_ANY);
+	return e->pool ? 0 : -ENOMEM;
+}
+
+static int probe(struct ethdev *e, const char *devargs)
+{
+	struct rte_dev_iterator it;
+	uint16_t port;
+	int err = rte_dev_probe(devargs);
+
+	if (err)
+		return err < 0 ? err : -EIO;
+	RTE_ETH_FOREACH_MATCHING_DEV(port, devargs, &it)
+	{
+		rte_eth_iterator_cleanup(&it);
+		e->port = port;
+		e->is_probed = true;
+		return 0;
+	}
+	return -ENODEV;
+}
+
+static int set_up_queues(const struct ethdev *e)
+{
+	uint16_t n_rx = e->is_af_xdp ? N_DESC_AF_XDP : N_DESC, n_tx = n_rx;
+	int err = rte_eth_dev_adjust_nb_rx_tx_desc(e->port, &n_rx, &n_tx);
+
+	if (!err)
+		err = rte_eth_rx_queue_setup(e->port, 0, n_rx, SOCKET_ID_ANY, NULL, e->pool);
+	if (!err)
+		err = rte_eth_tx_queue_setup(e->port, 0, n_tx, SOCKET_ID_ANY, NULL);
+	return err;
+}
+
+static int start(struct ethdev *e, uint16_t mtu)
+{
+	struct rte_eth_conf conf = { 0 };
+	struct rte_eth_dev_info info;
+	uint16_t now;
+	int err = rte_eth_dev_info_get(e->port, &info);
+
+	if (err)
+		return err;
+	conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
+	conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	err = rte_eth_dev_configure(e->port, 1, 1, &conf);
+	/* Not all drivers have an MTU to set; what does not fit is lost and counted then. */
+	if (!err && mtu && rte_eth_dev_get_mtu(e->port, &now) == 0 && now != mtu)
+		rte_eth_dev_set_mtu(e->port, mtu);
+	if (!err)
+		err = set_up_queues(e);
+	if (!err)
+		err = rte_eth_dev_start(e->port);
+	if (err)
+		return err;
+	e->is_started = true;
+	/* Our MAC need not be the driver's, and groups are for the engine to sort out. */
+	rte_eth_promiscuous_enable(e->port);
+	rte_eth_allmulticast_enable(e->port);
+	return 0;
+}
+
+int ethdev_open(struct ethdev *e, const char *devargs, uint16_t mtu, bool sets_mtu)
+{
+	int err = make_pool(e, devargs, mtu);
+
+	if (!err)
+		err = probe(e, devargs);
+	return err ? err : start(e, sets_mtu ? mtu : 0);
+}
+
+void ethdev_close(struct ethdev *e)
+{
+	struct rte_eth_dev_info info;
+
+	if (e->is_started)
+		rte_eth_dev_stop(e->port);
+	if (e->is_probed && rte_eth_dev_info_get(e->port, &info) == 0) {
+		rte_eth_dev_close(e->port);
+		rte_dev_remove(info.device);
+	}
+	rte_mempool_free(e->pool);
+}
+
+const uint8_t *ethdev_bytes(const struct rte_mbuf *m, uint8_t *buf)
+{
+	if (m->nb_segs == 1)
+		return rte_pktmbuf_mtod(m, const uint8_t *);
+	return m->pkt_len > ETHDEV_BYTES ? NULL : rte_pktmbuf_read(m, 0, m->pkt_len, buf);
+}
+
+bool ethdev_out_start(const struct ethdev *e, struct ethdev_out *o)
+{
+	o->first = o->last = rte_pktmbuf_alloc(e->pool);
+	return o->first;
+}
+
+bool ethdev_out_add(const struct ethdev *e, struct ethdev_out *o, const uint8_t *p, uint32_t len)
+{
+	while (len) {
+		uint16_t room = rte_pktmbuf_tailroom(o->last);
+		uint16_t n = len < room ? (uint16_t)len : room;
+
+		if (!n) {
+			struct rte_mbuf *more = rte_pktmbuf_alloc(e->pool);
+
+			if (!more)
+				return false;
+			o->last->next = more;
+			o->last = more;
+			o->first->nb_segs++;
+			continue;
+		}
+		memcpy(rte_pktmbuf_mtod_offset(o->last, uint8_t *, o->last->data_len), p, n);
+		o->last->data_len = (uint16_t)(o->last->data_len + n);
+		o->first->pkt_len += n;
+		p += n;
+		len -= n;
+	}
+	return true;
+}

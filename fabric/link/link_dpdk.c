@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fabric/link/link_dpdk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_ring.h>
+
+#include "fabric/link/dpdk_port.h"
+#include "fabric/link/packet_socket.h"
+
+static uint64_t port_deadline(const struct link_port *p)
+{
+	const struct dpdk_port *u = dpdk_port(p);
+	uint64_t at = UINT64_MAX, hop = next_hop_deadline(&u->hop);
+
+	if (u->own.n || u->in.cur < u->in.n)
+		return 0;
+	if (u->base.n_queue)
+		at = u->base.retry_at;
+	/* Nothing tells when a driver has packets: worker 0 looks, less and less often. */
+	if (u->base.worker == 0 && u->next_look < at)
+		at = u->next_look;
+	return hop < at ? hop : at;
+}
+
+static int port_wait_fd(const struct link_port *p)
+{
+	(void)p;
+	return -1;
+}
+
+static void port_counters(const struct link_port *p, struct link_counters *out)
+{
+	socket_port_counters(p, out);
+	if (dpdk_port(p)->base.worker == 0)
+		out->drop[LINK_DROP_OVERRUN] = dpdk_overruns(dpdk_port(p)->link);
+}
+
+static const struct link_ops dpdk_ops = {
+	.alloc = socket_port_alloc,
+	.free = socket_port_free,
+	.tx_room = dpdk_port_tx_room,
+	.tx = dpdk_port_tx,
+	.rx = dpdk_port_rx,
+	.deadline = port_deadline,
+	.wait_fd = port_wait_fd,
+	.counters = port_counters,
+};
+
+static void free_port(struct dpdk_port *u)
+{
+	frame_pool_put(u->base.pool, FRAME_POOL_NO_WORKER, u->hop.f, u->hop.n);
+	own_frames_drain(&u->own, &u->base);
+	socket_port_drain(&u->base);
+	free(u);
+}
+
+static int make_port(struct link_dpdk *l, const struct link_dpdk_conf *conf, unsigned worker)
+{
+	struct dpdk_port *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return -ENOMEM;
+	u->base = (struct socket_port) { .port = { .ops = &dpdk_ops, .mtu = conf->mtu },
+					 .pool = conf->pool,
+					 .handoff = l->handoff,
+					 .worker = worker };
+	memcpy(u->base.port.mac, conf->mac, 6);
+	u->link = l;
+	u->hop.table = l->host.table ? l->host.table : conf->neigh;
+	l->port[l->n_workers++] = u;
+	return 0;
+}
+
+static int make_host(struct link_dpdk *l, const struct link_dpdk_conf *conf)
+{
+	if (conf->neigh)
+		return 0;
+	l->host.table = calloc(1, sizeof(*l->host.table));
+	if (!l->host.table)
+		return -ENOMEM;
+	memcpy(l->host.mac, conf->mac, 6);
+	l->host.vlan = conf->vlan;
+	for (unsigned i = 0; i < conf->n_addrs && i < ETHER_HOST_ADDRS; i++)
+		memcpy(l->host.addr[l->host.n_addrs++], conf->addr[i], GID_LEN);
+	return 0;
+}
+
+/* As for a packet link: the kernel sees the packets too. */
+static void guard(struct link_dpdk *l, const struct link_dpdk_conf *conf)
+{
+	for (unsigned i = 0; conf->neigh && i < conf->n_addrs && i < ETHER_HOST_ADDRS; i++) {
+		int fd = packet_guard_open(conf->addr[i], conf->interface);
+
+		if (fd >= 0)
+			l->guard[l->n_guards++] = fd;
+	}
+}
+
+static int make_all(struct link_dpdk *l, const struct link_dpdk_conf *conf)
+{
+	int err = make_host(l, conf);
+
+	l->vlan = conf->vlan;
+	l->handoff = handoff_create(conf->n_workers, conf->pool_size, conf->wake, conf->wake_ctx);
+	l->out = handoff_create(2, conf->pool_size, conf->wake, conf->wake_ctx);
+	if (!l->handoff || !l->out)
+		err = -ENOMEM;
+	for (unsigned w = 0; !err && w < conf->n_workers; w++)
+		err = make_port(l, conf, w);
+	if (err)
+		return err;
+	guard(l, conf);
+	return ethdev_open(&l->eth, conf->devargs, conf->mtu, !conf->interface);
+}
+
+int link_dpdk_create(struct link_dpdk **out, const struct link_dpdk_conf *conf,
+		     struct link_port **ports)
+{
+	struct link_dpdk *l;
+	int err;
+
+	if (!conf->n_workers)
+		return -EINVAL;
+	l = calloc(1, sizeof(*l) + conf->n_workers * sizeof(l->port[0]));
+	if (!l)
+		return -ENOMEM;
+	err = make_all(l, conf);
+	if (err) {
+		link_dpdk_destroy(l);
+		return err;
+	}
+	for (unsigned w = 0; w < conf->n_workers; w++)
+		ports[w] = &l->port[w]->base.port;
+	*out = l;
+	return 0;
+}
+
+void link_dpdk_ask(struct link_dpdk *l, uint64_t now, const uint8_t gid[GID_LEN])
+{
+	uint8_t question[ETHER_HOST_BYTES];
+	uint32_t len;
+
+	if (!l->host.table)
+		return;
+	len = ether_host_ask(&l->host, now, gid, question);
+	if (len)
+		dpdk_port_say(l->port[0], question, len);
+}
+
+void link_dpdk_destroy(struct link_dpdk *l)
+{
+	struct frame *f[ETHDEV_BURST];
+	unsigned n;
+
+	ethdev_close(&l->eth);
+	while (l->n_workers && l->out && (n = handoff_take(l->out, DPDK_OUT, f, ETHDEV_BURST)))
+		frame_pool_put(l->port[0]->base.pool, FRAME_POOL_NO_WORKER, f, n);
+	for (unsigned w = 0; w < l->n_workers; w++)
+		free_port(l->port[w]);
+	for (unsigned i = 0; i < l->n_guards; i++)
+		close(l->guard[i]);
+	handoff_destroy(l->handoff);
+	handoff_destroy(l->out);
+	free(l->host.table);
+	free(l);
+}
