@@ -44,7 +44,7 @@ static const struct argp_option options[] = {
 	  "How many devices on the embedded switch (1 to 16; default 2 if no other is named)", 0 },
 	{ "device", OPT_DEVICE, "KEY=VALUE,...", 0,
 	  "One more device: name=NAME, link=switch|udp|packet|dpdk, addr=ADDRESS, interface=NAME, "
-	  "mtu=BYTES, congestion=off|dcqcn, devargs=...",
+	  "mtu=BYTES, vlan=ID, congestion=off|dcqcn, devargs=...",
 	  0 },
 	{ "workers", OPT_WORKERS, "N", 0, "How many worker threads run them (1 to 16, default 1)",
 	  0 },

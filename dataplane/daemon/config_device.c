@@ -10,8 +10,9 @@
 
 #include "fabric/addr/gid.h"
 
-#define MTU_MIN 576u /* every IPv4 path has it: path MTU 256 fits */
-#define MTU_MAX 65535u
+#define MTU_MIN  576u /* every IPv4 path has it: path MTU 256 fits */
+#define MTU_MAX  65535u
+#define VLAN_MAX 4094u
 
 const char *const device_link_name[N_DEVICE_LINKS] = {
 	[LINK_SWITCH] = "switch",
@@ -75,6 +76,17 @@ static int set_congestion(struct config_device *c, const char *value, struct con
 	return 0;
 }
 
+static int set_vlan(struct config_device *c, const char *value, struct config_error *e)
+{
+	char *end;
+	unsigned long v = strtoul(value, &end, 10);
+
+	if (*end || end == value || *value == '-' || v < 1 || v > VLAN_MAX)
+		return config_fail(e, "vlan '%s' is not a number from 1 to %u", value, VLAN_MAX);
+	c->vlan = (uint16_t)v;
+	return 0;
+}
+
 static int set_text(char *to, size_t size, const char *key, const char *value,
 		    struct config_error *e)
 {
@@ -95,6 +107,8 @@ int config_device_set(struct config_device *c, const char *key, const char *valu
 		return set_mtu(c, value, e);
 	if (!strcmp(key, "congestion"))
 		return set_congestion(c, value, e);
+	if (!strcmp(key, "vlan"))
+		return set_vlan(c, value, e);
 	if (!strcmp(key, "interface"))
 		return set_text(c->interface, sizeof(c->interface), key, value, e);
 	if (!strcmp(key, "devargs"))
@@ -111,7 +125,8 @@ int config_device_set(struct config_device *c, const char *key, const char *valu
 		return set_text(c->addr, sizeof(c->addr), key, value, e);
 	}
 	return config_fail(
-		e, "'%s' is none of name, link, addr, interface, mtu, congestion, devargs", key);
+		e, "'%s' is none of name, link, addr, interface, mtu, vlan, congestion, devargs",
+		key);
 }
 
 int config_device_parse(struct config_device *c, const char *text, struct config_error *e)
@@ -137,18 +152,53 @@ int config_device_parse(struct config_device *c, const char *text, struct config
 	return err;
 }
 
+/* "net_af_packet0,iface=eth0": the interface is the kernel's as well. */
+static void find_interface(struct config_device *c)
+{
+	const char *iface = strstr(c->devargs, ",iface=");
+	size_t len = iface ? strcspn(iface + 7, ",") : 0;
+
+	if (strncmp(c->devargs, "net_af_", 7) != 0 || *c->addr || *c->interface || !len ||
+	    len >= sizeof(c->interface))
+		return;
+	memcpy(c->interface, iface + 7, len);
+	c->interface[len] = 0;
+}
+
+static int check_dpdk(struct config_device *c, struct config_error *e)
+{
+	if (!*c->devargs)
+		return config_fail(e, "%s: a dpdk link needs devargs", c->name);
+	find_interface(c);
+	if (*c->addr && *c->interface)
+		return config_fail(e,
+				   "%s: a dpdk link has either an addr of its own or those of an "
+				   "interface",
+				   c->name);
+	if (c->vlan && *c->interface)
+		return config_fail(e,
+				   "%s: with an interface of the kernel there is no vlan; name "
+				   "the kernel's interface of it",
+				   c->name);
+	return 0;
+}
+
 int config_device_check(struct config_device *c, unsigned index, struct config_error *e)
 {
 	const char *link = device_link_name[c->link];
 
 	if (!*c->name)
 		snprintf(c->name, sizeof(c->name), "uroce%u", index);
-	if (*c->addr && c->link != LINK_UDP)
+	if (*c->addr && c->link != LINK_UDP && c->link != LINK_DPDK)
 		return config_fail(e, "%s: a %s link has no addr", c->name, link);
-	if (*c->interface && c->link != LINK_UDP && c->link != LINK_PACKET)
+	if (*c->interface && c->link == LINK_SWITCH)
 		return config_fail(e, "%s: a %s link has no interface", c->name, link);
 	if (*c->devargs && c->link != LINK_DPDK)
 		return config_fail(e, "%s: a %s link has no devargs", c->name, link);
+	if (c->vlan && c->link != LINK_DPDK)
+		return config_fail(e,
+				   "%s: a %s link has no vlan; name the kernel's interface of it",
+				   c->name, link);
 	switch (c->link) {
 	case LINK_SWITCH:
 		return 0;
@@ -162,7 +212,7 @@ int config_device_check(struct config_device *c, unsigned index, struct config_e
 				     : config_fail(e, "%s: a packet link needs an interface",
 						   c->name);
 	case LINK_DPDK:
-		return *c->devargs ? 0 : config_fail(e, "%s: a dpdk link needs devargs", c->name);
+		return check_dpdk(c, e);
 	case N_DEVICE_LINKS:
 		break;
 	}

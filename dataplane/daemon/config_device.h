@@ -15,11 +15,12 @@ extern const char *const device_link_name[N_DEVICE_LINKS];
 struct config_device {
 	char name[UROCE_DEV_NAME_MAX];
 	enum device_link link;
-	char addr[48];               /* udp: the only local address; "": all of the interface */
-	char interface[IF_NAMESIZE]; /* udp, packet: the kernel's interface */
+	char addr[48]; /* udp: the only local address; dpdk: the device's; "": the interface's */
+	char interface[IF_NAMESIZE]; /* udp, packet, dpdk: the kernel's interface */
 	char devargs[256];           /* dpdk: what rte_dev_probe gets */
 	uint32_t mtu;                /* of IP packets; 0: the interface's */
 	bool congestion;             /* DCQCN */
+	uint16_t vlan;               /* dpdk: id of the tag on its frames; 0: none */
 };
 
 /* A sentence about what is wrong. */

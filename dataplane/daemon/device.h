@@ -48,6 +48,9 @@ struct device {
 	bool is_admin_down; /* `uroce device set NAME down` */
 	bool is_gone;       /* removed: it stays for the clients that have it open */
 	uint32_t n_sessions;
+	/* Finds gid before it is needed, where the link does that; may be NULL. */
+	void (*ask)(void *ctx, unsigned index, const uint8_t gid[GID_LEN]);
+	void *ask_ctx;
 	struct ports ports;
 	struct engine_conf conf;
 	struct engine *engine[UROCE_MAX_WORKERS];

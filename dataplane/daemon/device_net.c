@@ -2,7 +2,9 @@
 #include "dataplane/daemon/device_net.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "dataplane/daemon/log.h"
 
@@ -113,6 +115,56 @@ static int make_kernel(struct device_net *n, const struct config_device *c)
 	return 0;
 }
 
+/* Where nobody else has the address: an Ethernet of our own, as large as a path MTU wants it. */
+static int make_own(struct device_net *n, const struct config_device *c)
+{
+	uint8_t gid[GID_LEN];
+
+	n->is_up = true;
+	/* The tap driver takes nothing longer. */
+	n->ip_mtu = strncmp(c->devargs, "net_tap", 7) != 0 ? SWITCH_MTU : 1500;
+	if (!*c->addr) {
+		if (getrandom(n->mac, sizeof(n->mac), 0) != sizeof(n->mac))
+			return -EIO;
+		n->mac[0] = 0x02;
+		fill_gids(n);
+		return 0;
+	}
+	if (gid_parse(c->addr, gid))
+		return -EINVAL;
+	mac_from_address(gid, n->mac);
+	fill_gids(n);
+	gid_table_add(&n->gids, gid);
+	return 0;
+}
+
+/*
+ * memif of DPDK 22.11 loses count of its ring when a packet needs several buffers and the last
+ * free one is reached, and sends what is in the ring over and over: so each packet gets one.
+ */
+static int add_devargs(struct device_net *n, const struct config_device *c)
+{
+	bool is_memif = !strncmp(c->devargs, "net_memif", 9);
+	const char *more = is_memif && !strstr(c->devargs, ",bsize=") ? ",bsize=4608" : "";
+	int len = snprintf(n->devargs, sizeof(n->devargs), "%s%s", c->devargs, more);
+
+	return (size_t)len < sizeof(n->devargs) ? 0 : -ENAMETOOLONG;
+}
+
+static int make_dpdk(struct device_net *n, const struct config_device *c)
+{
+	int err = add_devargs(n, c);
+
+	if (err)
+		return err;
+	n->vlan = c->vlan;
+	if (!*c->interface)
+		return make_own(n, c);
+	/* The program in an AF_XDP interface gives us all packets, the kernel's ARP too. */
+	n->asks_kernel = strncmp(c->devargs, "net_af_xdp", 10) != 0;
+	return make_kernel(n, c);
+}
+
 int device_net_make(struct device_net *n, const struct config_device *c, unsigned index)
 {
 	int err = 0;
@@ -127,14 +179,14 @@ int device_net_make(struct device_net *n, const struct config_device *c, unsigne
 		break;
 	case LINK_UDP:
 	case LINK_PACKET:
+		n->asks_kernel = c->link == LINK_PACKET;
 		err = make_kernel(n, c);
 		break;
 	case LINK_DPDK:
-	case N_DEVICE_LINKS:
-		log_error("device %s: this daemon has no %s link", c->name,
-			  device_link_name[c->link]);
-		err = -EOPNOTSUPP;
+		err = make_dpdk(n, c);
 		break;
+	case N_DEVICE_LINKS:
+		return -EINVAL;
 	}
 	if (err)
 		return err;

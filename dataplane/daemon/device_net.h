@@ -16,6 +16,9 @@ struct device_net {
 	uint32_t path_mtu;    /* of RoCE, what fits into it: 256 to 4096 */
 	bool congestion;      /* DCQCN */
 	bool is_up;
+	uint16_t vlan;     /* id of the tag on its frames; 0: none */
+	bool asks_kernel;  /* for its neighbours: packets to its addresses reach the kernel too */
+	char devargs[256]; /* dpdk */
 	struct netdev dev; /* index 0: none stands behind the device */
 };
 

@@ -74,18 +74,24 @@ static bool leave_to_link(void *ctx, const uint8_t gid[GID_LEN], uint8_t mac[6])
 	return true;
 }
 
-static int resolve_by_kernel(const struct device *dev, const struct ah_attr *attr,
-			     struct net_path *path)
+static int resolve_by_link(const struct device *dev, const struct ah_attr *attr,
+			   struct net_path *path)
 {
 	uint8_t mac[6];
 	int err = ah_resolve(path, attr, &dev->gids, leave_to_link, NULL);
 
+	if (!err && dev->net.vlan)
+		path->vlan = dev->net.vlan;
 	if (err || gid_is_multicast(attr->dgid) || gid_mac(attr->dgid, mac))
 		return err;
 	if (gid_table_find(&dev->gids, attr->dgid) >= 0) {
 		memcpy(path->dmac, dev->mac, sizeof(path->dmac));
 		return 0;
 	}
+	if (dev->ask)
+		dev->ask(dev->ask_ctx, dev->index, attr->dgid);
+	if (!dev->neighbours)
+		return 0;
 	err = neighbours_want(dev->neighbours, attr->dgid);
 	if (err)
 		return -ENETUNREACH;
@@ -123,9 +129,9 @@ int device_resolve(const struct device *dev, const struct uroce_ah_attr *ah, uin
 		err = resolve_by_udp(dev, &attr, path);
 		break;
 	case LINK_PACKET:
-		err = resolve_by_kernel(dev, &attr, path);
-		break;
 	case LINK_DPDK:
+		err = resolve_by_link(dev, &attr, path);
+		break;
 	case N_DEVICE_LINKS:
 		break;
 	}

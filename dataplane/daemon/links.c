@@ -12,6 +12,7 @@
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/neighbours.h"
 #include "dataplane/daemon/worker.h"
+#include "fabric/link/link_dpdk.h"
 #include "fabric/link/link_fault.h"
 #include "fabric/link/link_packet.h"
 #include "fabric/link/link_switch.h"
@@ -25,6 +26,7 @@ struct links_device {
 	uint8_t mac[6];
 	struct link_udp *udp;
 	struct link_packet *packet;
+	struct link_dpdk *dpdk;
 	struct neighbours *neighbours;
 	struct link_port *inner[UROCE_MAX_WORKERS]; /* the link's */
 	struct link_port *outer[UROCE_MAX_WORKERS]; /* with faults */
@@ -65,6 +67,13 @@ int links_create(struct links **out, struct daemon *d)
 	return 0;
 }
 
+static void forget_neighbours(struct links_device *dev)
+{
+	if (dev->neighbours)
+		neighbours_destroy(dev->neighbours);
+	dev->neighbours = NULL;
+}
+
 static void close_link(struct links *l, struct links_device *dev)
 {
 	switch (dev->kind) {
@@ -76,12 +85,14 @@ static void close_link(struct links *l, struct links_device *dev)
 		break;
 	case LINK_PACKET:
 		link_packet_destroy(dev->packet);
-		neighbours_destroy(dev->neighbours);
 		break;
 	case LINK_DPDK:
+		link_dpdk_destroy(dev->dpdk);
+		break;
 	case N_DEVICE_LINKS:
 		break;
 	}
+	forget_neighbours(dev);
 }
 
 void links_drain(struct link_port *port)
@@ -261,15 +272,50 @@ static int open_packet(struct links *l, struct links_device *dev, const struct d
 					 .n_addrs = net->dev.n_addrs,
 					 .wake = wake_worker,
 					 .wake_ctx = l->d };
-	int err = neighbours_create(&dev->neighbours, &net->dev, wake_all, l->d);
 
-	if (err)
-		return err;
 	memcpy(conf.mac, net->mac, sizeof(conf.mac));
 	conf.neigh = neighbours_table(dev->neighbours);
-	err = link_packet_create(&dev->packet, &conf, dev->inner);
+	return link_packet_create(&dev->packet, &conf, dev->inner);
+}
+
+static int open_dpdk(struct links *l, struct links_device *dev, const struct device_net *net)
+{
+	uint8_t addr[GID_TABLE_LEN][GID_LEN];
+	struct link_dpdk_conf conf = { .devargs = net->devargs,
+				       .n_workers = l->d->n_workers,
+				       .pool = l->pool,
+				       .pool_size = POOL_FRAMES,
+				       .interface = net->dev.index,
+				       .mtu = (uint16_t)net->ip_mtu,
+				       .vlan = net->vlan,
+				       .addr = addr,
+				       .wake = wake_worker,
+				       .wake_ctx = l->d };
+
+	memcpy(conf.mac, net->mac, sizeof(conf.mac));
+	if (dev->neighbours)
+		conf.neigh = neighbours_table(dev->neighbours);
+	for (uint32_t i = 0; i < GID_TABLE_LEN; i++) {
+		const uint8_t *gid = gid_table_get(&net->gids, i);
+
+		if (gid)
+			memcpy(addr[conf.n_addrs++], gid, GID_LEN);
+	}
+	return link_dpdk_create(&dev->dpdk, &conf, dev->inner);
+}
+
+/* Of the links that have frames in l->pool and may need to be told of neighbours. */
+static int open_wire(struct links *l, struct links_device *dev, const struct device_net *net)
+{
+	int err = need_pool(l);
+
+	if (!err && net->asks_kernel)
+		err = neighbours_create(&dev->neighbours, &net->dev, wake_all, l->d);
 	if (err)
-		neighbours_destroy(dev->neighbours);
+		return err;
+	err = net->link == LINK_PACKET ? open_packet(l, dev, net) : open_dpdk(l, dev, net);
+	if (err)
+		forget_neighbours(dev);
 	return err;
 }
 
@@ -286,22 +332,26 @@ static int open_link(struct links *l, struct links_device *dev, const struct dev
 		err = need_pool(l);
 		return err ? err : open_udp(l, dev, net);
 	case LINK_PACKET:
-		err = need_pool(l);
-		return err ? err : open_packet(l, dev, net);
 	case LINK_DPDK:
+		return open_wire(l, dev, net);
 	case N_DEVICE_LINKS:
 		break;
 	}
 	return -EOPNOTSUPP;
 }
 
-static const char *why(const struct device_net *net, int err)
+static const char *why(const struct device_net *net, int err, char *text, size_t size)
 {
 	if (err == -EADDRINUSE)
 		return "UDP port 4791 is taken on this address";
 	if (err == -EPERM && net->link == LINK_PACKET)
 		return "packet sockets need CAP_NET_RAW; a udp link needs no capability";
-	return strerror(-err);
+	if (net->link == LINK_DPDK)
+		snprintf(text, size, "%s: %s; its driver's own words are above", net->devargs,
+			 strerror(-err));
+	else
+		snprintf(text, size, "%s", strerror(-err));
+	return text;
 }
 
 int links_add_device(struct links *l, unsigned index, const struct device_net *net,
@@ -309,10 +359,11 @@ int links_add_device(struct links *l, unsigned index, const struct device_net *n
 {
 	struct links_device *dev = &l->dev[index];
 	int err = open_link(l, dev, net);
+	char text[384];
 
 	if (err) {
 		log_error("device %s: the %s link does not open: %s", net->name,
-			  device_link_name[net->link], why(net, err));
+			  device_link_name[net->link], why(net, err, text, sizeof(text)));
 		return err;
 	}
 	dev->fault = link_fault_create(dev->inner, l->d->n_workers, dev->outer);
@@ -328,6 +379,28 @@ int links_add_device(struct links *l, unsigned index, const struct device_net *n
 struct neighbours *links_neighbours(const struct links *l, unsigned index)
 {
 	return l->dev[index].neighbours;
+}
+
+struct question {
+	struct link_dpdk *link;
+	const uint8_t *gid;
+};
+
+static void ask(struct worker *w, uint64_t now, void *arg)
+{
+	const struct question *q = arg;
+
+	(void)w;
+	link_dpdk_ask(q->link, now, q->gid);
+}
+
+void links_ask(void *ctx, unsigned index, const uint8_t gid[GID_LEN])
+{
+	const struct links *l = ctx;
+	struct question q = { l->dev[index].dpdk, gid };
+
+	if (q.link)
+		worker_call(l->d->worker[0], ask, &q);
 }
 
 void links_count(const struct links *l, unsigned index, struct metrics_port *out)

@@ -50,6 +50,9 @@ void links_del_device(struct links *l, unsigned index);
 /* Nothing passes the device's port while it is cut, nor is anything kept. 0 or -ENOMEM. */
 int links_cut(struct links *l, unsigned index, bool is_cut);
 
+/* Of a dpdk link: finds gid before it is needed. ctx: struct links. */
+void links_ask(void *ctx, unsigned index, const uint8_t gid[GID_LEN]);
+
 void links_count(const struct links *l, unsigned index, struct metrics_port *out);
 
 /*

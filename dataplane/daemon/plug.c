@@ -71,6 +71,8 @@ int plug_in(struct daemon *d, struct links *l, const struct config_device *c, st
 	if (err)
 		goto close_link;
 	(*out)->neighbours = links_neighbours(l, index);
+	(*out)->ask = links_ask;
+	(*out)->ask_ctx = l;
 	err = join_workers(d, *out);
 	if (!err)
 		err = device_watch_neighbours(*out);
@@ -98,6 +100,7 @@ void plug_out(struct links *l, struct device *dev)
 	if (dev->neighbours)
 		control_unwatch(d->control, neighbours_fd(dev->neighbours));
 	dev->neighbours = NULL;
+	dev->ask = NULL;
 	links_del_device(l, dev->index);
 	metrics_forget(dev);
 	device_release(dev);
