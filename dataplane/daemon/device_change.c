@@ -60,6 +60,8 @@ bool device_net_take_mtu(struct device_net *n, const struct config_device *c,
 {
 	uint32_t mtu = c->mtu && c->mtu < now->mtu ? c->mtu : now->mtu;
 
+	if (n->link_mtu && n->link_mtu < mtu)
+		mtu = n->link_mtu;
 	if (mtu == n->ip_mtu || !device_path_mtu(mtu))
 		return false;
 	n->ip_mtu = mtu;

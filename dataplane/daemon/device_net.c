@@ -139,16 +139,37 @@ static int make_own(struct device_net *n, const struct config_device *c)
 }
 
 /*
- * memif of DPDK 22.11 loses count of its ring when a packet needs several buffers and the last
- * free one is reached, and sends what is in the ring over and over: so each packet gets one.
+ * Packets get one buffer each (see ethdev.c). Zero-copy has the peer write into our packets while
+ * we read them. Of an abstract socket the driver closes nothing when the device goes: who connects
+ * to it then meets freed memory.
  */
+static int add_memif_args(struct device_net *n, const struct config_device *c)
+{
+	const char *args = c->devargs;
+	const char *more = strstr(args, ",bsize=") ? "" : ",bsize=4608";
+	int len = snprintf(n->devargs, sizeof(n->devargs), "%s%s", args, more);
+
+	if (strstr(args, ",zero-copy=yes")) {
+		log_error("device %s: with zero-copy=yes the other end could change packets while "
+			  "they are read; leave it out",
+			  c->name);
+		return -EOPNOTSUPP;
+	}
+	if (strstr(args, ",role=server") && !strstr(args, ",socket-abstract=no")) {
+		log_error("device %s: DPDK does not close an abstract memif socket when its device "
+			  "is removed; say socket-abstract=no at both ends",
+			  c->name);
+		return -EOPNOTSUPP;
+	}
+	return (size_t)len < sizeof(n->devargs) ? 0 : -ENAMETOOLONG;
+}
+
 static int add_devargs(struct device_net *n, const struct config_device *c)
 {
-	bool is_memif = !strncmp(c->devargs, "net_memif", 9);
-	const char *more = is_memif && !strstr(c->devargs, ",bsize=") ? ",bsize=4608" : "";
-	int len = snprintf(n->devargs, sizeof(n->devargs), "%s%s", c->devargs, more);
-
-	return (size_t)len < sizeof(n->devargs) ? 0 : -ENAMETOOLONG;
+	if (!strncmp(c->devargs, "net_memif", 9))
+		return add_memif_args(n, c);
+	strcpy(n->devargs, c->devargs);
+	return 0;
 }
 
 static int make_dpdk(struct device_net *n, const struct config_device *c)
@@ -163,6 +184,16 @@ static int make_dpdk(struct device_net *n, const struct config_device *c)
 	/* The program in an AF_XDP interface gives us all packets, the kernel's ARP too. */
 	n->asks_kernel = strncmp(c->devargs, "net_af_xdp", 10) != 0;
 	return make_kernel(n, c);
+}
+
+static int take_mtu(struct device_net *n, uint32_t ip_mtu)
+{
+	n->ip_mtu = ip_mtu;
+	n->path_mtu = device_path_mtu(ip_mtu);
+	if (n->path_mtu)
+		return 0;
+	log_error("device %s: MTU %u is too small", n->name, ip_mtu);
+	return -EMSGSIZE;
 }
 
 int device_net_make(struct device_net *n, const struct config_device *c, unsigned index)
@@ -190,12 +221,16 @@ int device_net_make(struct device_net *n, const struct config_device *c, unsigne
 	}
 	if (err)
 		return err;
-	if (c->mtu && c->mtu < n->ip_mtu)
-		n->ip_mtu = c->mtu;
-	n->path_mtu = device_path_mtu(n->ip_mtu);
-	if (!n->path_mtu) {
-		log_error("device %s: MTU %u is too small", c->name, n->ip_mtu);
-		return -EMSGSIZE;
-	}
-	return 0;
+	return take_mtu(n, c->mtu && c->mtu < n->ip_mtu ? c->mtu : n->ip_mtu);
+}
+
+int device_net_limit(struct device_net *n, uint32_t link_mtu)
+{
+	n->link_mtu = link_mtu;
+	if (link_mtu >= n->ip_mtu)
+		return 0;
+	log_warning("device %s: its driver's buffers hold IP packets of at most %u bytes, where "
+		    "the MTU is %u; larger ones may be an argument of the driver",
+		    n->name, link_mtu, n->ip_mtu);
+	return take_mtu(n, link_mtu);
 }

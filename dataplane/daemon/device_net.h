@@ -13,6 +13,7 @@ struct device_net {
 	struct gid_table gids;
 	uint32_t kernel_gids; /* bit i: the kernel's interface has GID i as an address */
 	uint32_t ip_mtu;      /* largest IP packet */
+	uint32_t link_mtu;    /* the link carries none that is larger; 0: any */
 	uint32_t path_mtu;    /* of RoCE, what fits into it: 256 to 4096 */
 	bool congestion;      /* DCQCN */
 	bool is_up;
@@ -40,6 +41,9 @@ bool device_net_take(struct device_net *n, const struct netdev *now);
 /* And the MTU; one that is too small for RoCE is left alone. True: it changed. */
 bool device_net_take_mtu(struct device_net *n, const struct config_device *c,
 			 const struct netdev *now);
+
+/* The link carries no larger IP packets, whatever its interface becomes. 0 or -EMSGSIZE, logged. */
+int device_net_limit(struct device_net *n, uint32_t link_mtu);
 
 /* The path MTU of RoCE for IP packets of this size; 0: not even the smallest fits. */
 uint32_t device_path_mtu(uint32_t ip_mtu);

@@ -152,6 +152,11 @@ void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN])
 	}
 }
 
+uint32_t links_mtu(const struct links *l, unsigned index)
+{
+	return l->dev[index].kind == LINK_DPDK ? link_dpdk_mtu(l->dev[index].dpdk) : 0;
+}
+
 struct mtu_call {
 	struct link_port *inner, *outer;
 	uint16_t mtu;

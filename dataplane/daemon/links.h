@@ -26,6 +26,9 @@ void links_destroy(struct links *l);
 int links_add_device(struct links *l, unsigned index, const struct device_net *net,
 		     struct link_port **ports);
 
+/* The largest IP packet that the link of device `index` carries; 0: any that its interface does. */
+uint32_t links_mtu(const struct links *l, unsigned index);
+
 /* Where the peers of device `index` are; NULL: its link needs nobody to tell. */
 struct neighbours *links_neighbours(const struct links *l, unsigned index);
 

@@ -67,7 +67,10 @@ int plug_in(struct daemon *d, struct links *l, const struct config_device *c, st
 		err = links_add_device(l, index, &net, ports);
 	if (err)
 		return err;
-	err = device_create(out, d, index, &net, ports);
+	if (links_mtu(l, index))
+		err = device_net_limit(&net, links_mtu(l, index));
+	if (!err)
+		err = device_create(out, d, index, &net, ports);
 	if (err)
 		goto close_link;
 	(*out)->neighbours = links_neighbours(l, index);

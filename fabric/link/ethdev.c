@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_dev.h>
@@ -20,6 +21,37 @@
 #define ROOM_JUMBO  (RTE_PKTMBUF_HEADROOM + ETHDEV_BYTES)
 #define MTU_JUMBO   4300u
 #define ROOM_AF_XDP 3648u /* with what stands before it within a page: its memory is in pages */
+/* What the kernel puts before a frame in its ring, and the driver's own sizes. */
+#define AF_PACKET_HEAD 66u
+#define AF_PACKET_SIZE 2048u
+#define MEMIF_SIZE     2048u
+
+/* The value of an argument of the driver. */
+static uint32_t argument(const char *devargs, const char *name, uint32_t otherwise)
+{
+	const char *at = strstr(devargs, name);
+	unsigned long v = at ? strtoul(at + strlen(name), NULL, 0) : otherwise;
+
+	return v < UINT16_MAX ? (uint32_t)v : UINT16_MAX;
+}
+
+/*
+ * A driver that does not say it sends chains takes the first mbuf and the length of all: the rest
+ * would be whatever lies behind it. memif of DPDK 22.11 loses count of its ring when a packet needs
+ * several buffers and the last free one is reached, and sends what is in the ring over and over.
+ */
+static uint32_t longest(const struct ethdev *e, const char *devargs, bool has_chains)
+{
+	uint32_t n = ETHDEV_BYTES, room = rte_pktmbuf_data_room_size(e->pool);
+
+	if (!strncmp(devargs, "net_af_packet", 13))
+		n = argument(devargs, ",framesz=", AF_PACKET_SIZE) - AF_PACKET_HEAD;
+	else if (!strncmp(devargs, "net_memif", 9))
+		n = argument(devargs, ",bsize=", MEMIF_SIZE);
+	if (!has_chains && room - RTE_PKTMBUF_HEADROOM < n)
+		n = room - RTE_PKTMBUF_HEADROOM;
+	return n < ETHDEV_BYTES ? n : ETHDEV_BYTES;
+}
 
 static int make_pool(struct ethdev *e, const char *devargs, uint16_t mtu)
 {
@@ -64,7 +96,7 @@ static int set_up_queues(const struct ethdev *e)
 	return err;
 }
 
-static int start(struct ethdev *e, uint16_t mtu)
+static int start(struct ethdev *e, const char *devargs, uint16_t mtu)
 {
 	struct rte_eth_conf conf = { 0 };
 	struct rte_eth_dev_info info;
@@ -75,6 +107,8 @@ static int start(struct ethdev *e, uint16_t mtu)
 		return err;
 	conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
 	conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	e->has_chains = conf.txmode.offloads != 0;
+	e->longest = longest(e, devargs, e->has_chains);
 	err = rte_eth_dev_configure(e->port, 1, 1, &conf);
 	/* Not all drivers have an MTU to set; what does not fit is lost and counted then. */
 	if (!err && mtu && rte_eth_dev_get_mtu(e->port, &now) == 0 && now != mtu)
@@ -98,7 +132,7 @@ int ethdev_open(struct ethdev *e, const char *devargs, uint16_t mtu, bool sets_m
 
 	if (!err)
 		err = probe(e, devargs);
-	return err ? err : start(e, sets_mtu ? mtu : 0);
+	return err ? err : start(e, devargs, sets_mtu ? mtu : 0);
 }
 
 void ethdev_close(struct ethdev *e)
@@ -134,7 +168,8 @@ bool ethdev_out_add(const struct ethdev *e, struct ethdev_out *o, const uint8_t 
 		uint16_t n = len < room ? (uint16_t)len : room;
 
 		if (!n) {
-			struct rte_mbuf *more = rte_pktmbuf_alloc(e->pool);
+			struct rte_mbuf *more =
+				e->has_chains ? rte_pktmbuf_alloc(e->pool) : NULL;
 
 			if (!more)
 				return false;

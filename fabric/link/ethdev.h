@@ -14,6 +14,8 @@ struct rte_mbuf;
 struct ethdev {
 	uint16_t port;
 	bool is_probed, is_started, is_af_xdp;
+	bool has_chains;  /* it sends frames of several mbufs */
+	uint32_t longest; /* frame that it sends and receives whole */
 	struct rte_mempool *pool;
 };
 
@@ -26,7 +28,7 @@ void ethdev_close(struct ethdev *e);
  */
 const uint8_t *ethdev_bytes(const struct rte_mbuf *m, uint8_t *buf);
 
-/* An mbuf, or several, of these bytes appended one after another. */
+/* An mbuf, or several, of these bytes appended one after another. false: no room. */
 struct ethdev_out {
 	struct rte_mbuf *first, *last;
 };

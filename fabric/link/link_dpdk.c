@@ -10,6 +10,7 @@
 
 #include "fabric/link/dpdk_port.h"
 #include "fabric/link/packet_socket.h"
+#include "fabric/wire/hdr.h"
 
 static uint64_t port_deadline(const struct link_port *p)
 {
@@ -100,6 +101,22 @@ static void guard(struct link_dpdk *l, const struct link_dpdk_conf *conf)
 	}
 }
 
+uint32_t link_dpdk_mtu(const struct link_dpdk *l)
+{
+	uint32_t l2 = sizeof(struct eth_hdr) + (l->vlan ? sizeof(struct vlan_tag) : 0);
+
+	return l->eth.longest > l2 ? l->eth.longest - l2 : 0;
+}
+
+static void limit_mtu(struct link_dpdk *l)
+{
+	uint32_t most = link_dpdk_mtu(l);
+
+	for (unsigned w = 0; w < l->n_workers; w++)
+		if (l->port[w]->base.port.mtu > most)
+			l->port[w]->base.port.mtu = (uint16_t)most;
+}
+
 static int make_all(struct link_dpdk *l, const struct link_dpdk_conf *conf)
 {
 	int err = make_host(l, conf);
@@ -114,7 +131,10 @@ static int make_all(struct link_dpdk *l, const struct link_dpdk_conf *conf)
 	if (err)
 		return err;
 	guard(l, conf);
-	return ethdev_open(&l->eth, conf->devargs, conf->mtu, !conf->interface);
+	err = ethdev_open(&l->eth, conf->devargs, conf->mtu, !conf->interface);
+	if (!err)
+		limit_mtu(l);
+	return err;
 }
 
 int link_dpdk_create(struct link_dpdk **out, const struct link_dpdk_conf *conf,

@@ -35,10 +35,14 @@ struct link_dpdk_conf {
 
 /*
  * ports[w] is the port for worker w, until destroy. The EAL must run. 0 or a negative errno: that
- * of the driver, or -ENODEV where it made no port.
+ * of the driver, or -ENODEV where it made no port. The ports' mtu is never more than
+ * link_dpdk_mtu.
  */
 int link_dpdk_create(struct link_dpdk **out, const struct link_dpdk_conf *conf,
 		     struct link_port **ports);
+
+/* The largest IP packet that the driver's buffers hold: no port's mtu may become more. */
+uint32_t link_dpdk_mtu(const struct link_dpdk *l);
 
 /* Somebody will send to gid: asks where it is, if that is ours to find out. By worker 0. */
 void link_dpdk_ask(struct link_dpdk *l, uint64_t now, const uint8_t gid[GID_LEN]);

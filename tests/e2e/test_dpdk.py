@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 
-from harness import Daemon, Skip, case, free_port, run_cases
+from harness import Daemon, Skip, case, free_port, run_cases, wait_for
 from lab import ADDR, Lab, sh
 from perftest import BW, LAT
 
@@ -181,6 +181,16 @@ def _():
             sh(*inside, "-s", size, to)  # until two are answered
 
 
+def add_veth1(lab):
+    """The driver takes all packets of its interface: programs meet on another."""
+    sh("ip", "link", "add", "veth1", "netns", lab.name["a"], "type", "veth", "peer", "name",
+       "veth1", "netns", lab.name["b"])
+    for h, host in (("a", 1), ("b", 2)):
+        lab.ip(h, "link", "set", "veth1", "mtu", 3400)
+        lab.ip(h, "addr", "add", f"198.51.100.{host}/24", "dev", "veth1")
+        lab.ip(h, "link", "set", "veth1", "up")
+
+
 def have_af_xdp(lab):
     """Whether the kernel lets an XDP program into a veth here; the driver says why not."""
     d = Daemon("--device", "link=dpdk,devargs=net_af_xdp0,iface=veth1", netns=lab.netns["a"])
@@ -198,19 +208,30 @@ def _():
     a, b = (Daemon("--device", "link=dpdk,devargs=net_af_xdp0,iface=veth1", netns=lab.netns[h])
             for h in "ab")
     with lab:
-        # The driver takes all packets of its interface: programs meet on another.
-        sh("ip", "link", "add", "veth1", "netns", lab.name["a"], "type", "veth", "peer", "name",
-           "veth1", "netns", lab.name["b"])
-        for h, host in (("a", 1), ("b", 2)):
-            lab.ip(h, "link", "set", "veth1", "mtu", 3400)
-            lab.ip(h, "addr", "add", f"198.51.100.{host}/24", "dev", "veth1")
-            lab.ip(h, "link", "set", "veth1", "up")
+        add_veth1(lab)
         have_af_xdp(lab)
         with a, b:
             assert device(a)["mtu"] == 2048
             for program in ("ib_write_bw", "ib_read_bw", "ib_send_bw"):
                 perftest(a, b, program, "-x", "1", "-n", "100", "-s", "16385", host=ADDR["a"])
             pair(a, b, "ibv_ud_pingpong", "-g", "1", "-n", "200", host=ADDR["a"])
+
+
+@case("af_xdp: an MTU that its buffers do not hold is not taken up")
+def _():
+    lab = Lab(1500)
+    with lab:
+        add_veth1(lab)
+        have_af_xdp(lab)
+        lab.ip("a", "link", "set", "veth1", "mtu", 9000)
+        with Daemon("--device", "link=dpdk,devargs=net_af_xdp0,iface=veth1",
+                    netns=lab.netns["a"]) as d:
+            assert device(d)["mtu"] == 2048, device(d)
+            assert "buffers hold IP packets of at most" in d.log_text(), d.log_text()
+            # Nor when the interface's MTU is raised later.
+            for mtu, path_mtu in ((1500, 1024), (9000, 2048)):
+                lab.ip("a", "link", "set", "veth1", "mtu", mtu)
+                wait_for(f"the path MTU is {path_mtu}", lambda m=path_mtu: device(d)["mtu"] == m)
 
 
 @case("devargs that no driver takes are told in a sentence")

@@ -218,6 +218,56 @@ START_TEST(an_interface_made_anew_has_all_its_addresses_anew)
 }
 END_TEST
 
+#define MEMIF "link=dpdk,addr=198.18.7.1,devargs=net_memif0,socket=/m"
+
+START_TEST(memif_gets_a_buffer_for_a_whole_packet)
+{
+	struct device_net n;
+
+	ck_assert_int_eq(make(&n, MEMIF), 0);
+	ck_assert_str_eq(n.devargs, "net_memif0,socket=/m,bsize=4608");
+	ck_assert_int_eq(make(&n, MEMIF ",bsize=9000,role=server,socket-abstract=no"), 0);
+	ck_assert_str_eq(n.devargs,
+			 "net_memif0,socket=/m,bsize=9000,role=server,socket-abstract=no");
+}
+END_TEST
+
+START_TEST(what_a_memif_peer_could_do_harm_with_is_refused)
+{
+	struct device_net n;
+
+	ck_assert_int_eq(make(&n, MEMIF ",zero-copy=yes"), -EOPNOTSUPP);
+	ck_assert_int_eq(make(&n, MEMIF ",zero-copy=no"), 0);
+	ck_assert_int_eq(make(&n, MEMIF ",role=server"), -EOPNOTSUPP);
+	ck_assert_int_eq(make(&n, MEMIF ",role=server,socket-abstract=yes"), -EOPNOTSUPP);
+	ck_assert_int_eq(make(&n, MEMIF ",role=client"), 0);
+}
+END_TEST
+
+START_TEST(a_link_limits_the_mtu_for_good)
+{
+	struct config_device c = { .link = LINK_DPDK };
+	struct netdev now = { .mtu = 9000 };
+	struct device_net n;
+
+	ck_assert_int_eq(make(&n, MEMIF), 0);
+	ck_assert_uint_eq(n.path_mtu, 4096);
+	ck_assert_int_eq(device_net_limit(&n, 4500), 0);
+	ck_assert_uint_eq(n.path_mtu, 4096);
+	ck_assert_int_eq(device_net_limit(&n, 3500), 0);
+	ck_assert_uint_eq(n.ip_mtu, 3500);
+	ck_assert_uint_eq(n.path_mtu, 2048);
+	ck_assert(!device_net_take_mtu(&n, &c, &now));
+	now.mtu = 1500;
+	ck_assert(device_net_take_mtu(&n, &c, &now));
+	ck_assert_uint_eq(n.path_mtu, 1024);
+	now.mtu = 9000;
+	ck_assert(device_net_take_mtu(&n, &c, &now));
+	ck_assert_uint_eq(n.path_mtu, 2048);
+	ck_assert_int_eq(device_net_limit(&n, 300), -EMSGSIZE);
+}
+END_TEST
+
 Suite *suite_make(void)
 {
 	Suite *s = suite_create("device_net");
@@ -233,6 +283,9 @@ Suite *suite_make(void)
 	tcase_add_test(tc, gids_follow_the_addresses_and_keep_their_index);
 	tcase_add_test(tc, the_mtu_follows_but_never_below_what_roce_needs);
 	tcase_add_test(tc, an_interface_made_anew_has_all_its_addresses_anew);
+	tcase_add_test(tc, memif_gets_a_buffer_for_a_whole_packet);
+	tcase_add_test(tc, what_a_memif_peer_could_do_harm_with_is_refused);
+	tcase_add_test(tc, a_link_limits_the_mtu_for_good);
 	suite_add_tcase(s, tc);
 	return s;
 }
