@@ -6,8 +6,10 @@
  *
  * The yield threshold adapts: a yield that comes straight back means the core is ours (wait longer
  * before the next), one that takes long means somebody else had work (yield sooner). One that takes
- * a time slice means a compute thread: yielding to it costs milliseconds, while a sleeper is put
- * ahead of it when it is woken. So for a while, sleep at once.
+ * a time slice means a compute thread, or a program that waits for its memory to change: yielding
+ * to it costs milliseconds, while a sleeper is put ahead of it when it is woken. So for a while,
+ * sleep at once. For long: the yield that asks whether that thread is still there costs a slice of
+ * some 4 ms, and a sleep some 10 us.
  */
 #pragma once
 
@@ -18,7 +20,7 @@
 #define UROCE_BACKOFF_SHARED_NS 1000u   /* a yield longer than this: the core is shared */
 #define UROCE_BACKOFF_SLEEP_NS  50000u  /* idle this long: sleep */
 #define UROCE_BACKOFF_SLICE_NS  200000u /* a yield this long: somebody took a whole time slice */
-#define UROCE_BACKOFF_SLEEPS    64u     /* then sleep this often before the next yield */
+#define UROCE_BACKOFF_SLEEPS    4096u   /* then sleep this often before the next yield */
 
 enum uroce_backoff_step { UROCE_BACKOFF_PAUSE, UROCE_BACKOFF_YIELD, UROCE_BACKOFF_SLEEP };
 

@@ -20,10 +20,12 @@
 #include "dataplane/daemon/worker_cmd.h"
 #include "dataplane/engine.h"
 #include "dataplane/host/clock.h"
+#include "dataplane/host/slice.h"
 #include "fabric/link/link.h"
 
 #define BURST         32u
 #define MAX_POSTPONED 128u
+#define SLICE_NS      500000u /* shorter ones come straight back from a yield */
 
 struct worker_device {
 	struct engine *engine;
@@ -258,6 +260,8 @@ static void *run(void *arg)
 
 	/* Retransmission timers are in microseconds; the default slack is 50 of them. */
 	prctl(PR_SET_TIMERSLACK, 1);
+	/* Programs that wait for their memory to change never give a core away: be put ahead. */
+	slice_set(SLICE_NS);
 	started(w, err);
 	if (err)
 		return NULL;
