@@ -74,9 +74,12 @@ int eal_start(const char *run_dir)
 	return 0;
 }
 
+/*
+ * Not by rte_eal_cleanup(): it unmaps DPDK's memory while its interrupt thread may still look for
+ * the handles of drivers there (memif never unregisters its listener). The process ends here anyway.
+ */
 void eal_stop(int run_dir_fd)
 {
-	rte_eal_cleanup();
 	unlinkat(run_dir_fd, "dpdk/" FILE_PREFIX "/dpdk_telemetry.v2", 0);
 	unlinkat(run_dir_fd, "dpdk/" FILE_PREFIX, AT_REMOVEDIR);
 	unlinkat(run_dir_fd, "dpdk", AT_REMOVEDIR);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The EAL for link tests: small, private, no privileges. As unchecked fixtures: once a program. */
+/* The EAL for link tests: small, private, no privileges. As an unchecked fixture: once a
+ * program. It is not taken down, see daemon/eal.c. */
 #pragma once
 
 #include <check.h>
@@ -12,9 +13,4 @@ static void eal_up(void)
 			 "--no-telemetry", "--log-level=error", "-l", "0", NULL };
 
 	ck_assert_int_ge(rte_eal_init(10, argv), 0);
-}
-
-static void eal_down(void)
-{
-	rte_eal_cleanup();
 }

@@ -75,7 +75,7 @@ Suite *suite_make(void)
 	Suite *s = suite_create("ethdev");
 	TCase *tc = tcase_create("longest");
 
-	tcase_add_unchecked_fixture(tc, eal_up, eal_down);
+	tcase_add_unchecked_fixture(tc, eal_up, NULL);
 	tcase_add_test(tc, a_frame_longer_than_an_mbuf_is_a_chain_where_the_driver_sends_chains);
 	tcase_add_test(tc, where_it_does_not_no_frame_is_longer_than_an_mbuf);
 	tcase_add_loop_test(tc, the_drivers_buffers_limit_a_frame, 0, 3);

@@ -499,7 +499,6 @@ Suite *suite_make(void)
 	add_forwarding(s);
 	add_limits(s);
 	tc = tcase_create("configuration");
-	tcase_add_unchecked_fixture(tc, NULL, eal_down);
 	tcase_add_test(tc, a_switch_without_workers_or_devices_is_refused);
 	suite_add_tcase(s, tc);
 	return s;

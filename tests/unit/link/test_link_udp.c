@@ -242,7 +242,7 @@ Suite *suite_make(void)
 	Suite *s = suite_create("link_udp");
 	TCase *tc = tcase_create("udp");
 
-	tcase_add_unchecked_fixture(tc, netns_once, netns_end);
+	tcase_add_unchecked_fixture(tc, netns_once, NULL);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, a_frame_arrives_as_it_was_sent, 0, 2);
 	tcase_add_loop_test(tc, a_burst_arrives_whole_and_in_order_with_right_icrcs, 0, 6);

@@ -189,7 +189,7 @@ Suite *suite_make(void)
 	Suite *s = suite_create("udp_peers");
 	TCase *tc = tcase_create("udp");
 
-	tcase_add_unchecked_fixture(tc, netns_once, netns_end);
+	tcase_add_unchecked_fixture(tc, netns_once, NULL);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_receiver_that_sees_headers_finds_identification_i_in_the_icrc);
 	tcase_add_test(tc, a_peer_that_counts_identifications_is_accepted_and_damage_is_not);

@@ -68,12 +68,6 @@ static inline void netns_once(void)
 	eal_up();
 }
 
-static inline void netns_end(void)
-{
-	if (has_netns)
-		eal_down();
-}
-
 static inline void setup(void)
 {
 	if (!has_netns)
