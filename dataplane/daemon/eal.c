@@ -76,7 +76,7 @@ int eal_start(const char *run_dir)
 
 /*
  * Not by rte_eal_cleanup(): it unmaps DPDK's memory while its interrupt thread may still look for
- * the handles of drivers there (memif never unregisters its listener). The process ends here anyway.
+ * the handles of drivers there (memif leaves its listener registered). The process ends here.
  */
 void eal_stop(int run_dir_fd)
 {
