@@ -45,15 +45,18 @@ static bool is_name(const char *s)
 	return true;
 }
 
-static int set_link(struct config_device *c, const char *value, struct config_error *e)
+/* One of the links from the first on. */
+static int set_link(enum device_link *link, enum device_link first, const char *value,
+		    struct config_error *e)
 {
-	for (unsigned i = 0; i < N_DEVICE_LINKS; i++) {
+	for (unsigned i = first; i < N_DEVICE_LINKS; i++) {
 		if (strcmp(value, device_link_name[i]))
 			continue;
-		c->link = (enum device_link)i;
+		*link = (enum device_link)i;
 		return 0;
 	}
-	return config_fail(e, "link '%s' is not switch, udp, packet or dpdk", value);
+	return config_fail(e, "%slink '%s' is not %sudp, packet or dpdk", first ? "up" : "", value,
+			   first ? "" : "switch, ");
 }
 
 static int set_mtu(struct config_device *c, const char *value, struct config_error *e)
@@ -102,7 +105,9 @@ int config_device_set(struct config_device *c, const char *key, const char *valu
 	uint8_t gid[GID_LEN];
 
 	if (!strcmp(key, "link"))
-		return set_link(c, value, e);
+		return set_link(&c->link, LINK_SWITCH, value, e);
+	if (!strcmp(key, "uplink"))
+		return set_link(&c->uplink, LINK_UDP, value, e);
 	if (!strcmp(key, "mtu"))
 		return set_mtu(c, value, e);
 	if (!strcmp(key, "congestion"))
@@ -124,9 +129,10 @@ int config_device_set(struct config_device *c, const char *key, const char *valu
 			return config_fail(e, "addr '%s' is no address of a host", value);
 		return set_text(c->addr, sizeof(c->addr), key, value, e);
 	}
-	return config_fail(
-		e, "'%s' is none of name, link, addr, interface, mtu, vlan, congestion, devargs",
-		key);
+	return config_fail(e,
+			   "'%s' is none of name, link, uplink, addr, interface, mtu, vlan, "
+			   "congestion, devargs",
+			   key);
 }
 
 int config_device_parse(struct config_device *c, const char *text, struct config_error *e)
@@ -183,17 +189,34 @@ static int check_dpdk(struct config_device *c, struct config_error *e)
 	return 0;
 }
 
+/* What a device that is on the switch would need an uplink for. */
+static int check_switch(const struct config_device *c, struct config_error *e)
+{
+	const char *key = *c->addr ? "addr" : *c->interface ? "interface" : "devargs";
+
+	if (!*c->addr && !*c->interface && !*c->devargs)
+		return 0;
+	return config_fail(e, "%s: a switch link without an uplink has no %s", c->name, key);
+}
+
 int config_device_check(struct config_device *c, unsigned index, struct config_error *e)
 {
-	const char *link = device_link_name[c->link];
+	const char *link;
 
 	if (!*c->name)
 		snprintf(c->name, sizeof(c->name), "uroce%u", index);
-	if (*c->addr && c->link != LINK_UDP && c->link != LINK_DPDK)
+	if (c->uplink && c->link != LINK_SWITCH)
+		return config_fail(e, "%s: a %s link has no uplink; the switch has", c->name,
+				   device_link_name[c->link]);
+	if (c->uplink) {
+		c->link = c->uplink;
+		c->uplink = LINK_SWITCH;
+		c->is_switched = true;
+	}
+	link = device_link_name[c->link];
+	if (*c->addr && c->link == LINK_PACKET)
 		return config_fail(e, "%s: a %s link has no addr", c->name, link);
-	if (*c->interface && c->link == LINK_SWITCH)
-		return config_fail(e, "%s: a %s link has no interface", c->name, link);
-	if (*c->devargs && c->link != LINK_DPDK)
+	if (*c->devargs && c->link != LINK_DPDK && c->link != LINK_SWITCH)
 		return config_fail(e, "%s: a %s link has no devargs", c->name, link);
 	if (c->vlan && c->link != LINK_DPDK)
 		return config_fail(e,
@@ -201,7 +224,7 @@ int config_device_check(struct config_device *c, unsigned index, struct config_e
 				   c->name, link);
 	switch (c->link) {
 	case LINK_SWITCH:
-		return 0;
+		return check_switch(c, e);
 	case LINK_UDP:
 		if (!*c->addr == !*c->interface)
 			return config_fail(e, "%s: a udp link needs either addr or interface",

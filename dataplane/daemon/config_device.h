@@ -15,6 +15,8 @@ extern const char *const device_link_name[N_DEVICE_LINKS];
 struct config_device {
 	char name[UROCE_DEV_NAME_MAX];
 	enum device_link link;
+	enum device_link uplink; /* of the switch, for this device; LINK_SWITCH: none */
+	bool is_switched;        /* its link is an uplink: see config_device_check */
 	char addr[48]; /* udp: the only local address; dpdk: the device's; "": the interface's */
 	char interface[IF_NAMESIZE]; /* udp, packet, dpdk: the kernel's interface */
 	char devargs[256];           /* dpdk: what rte_dev_probe gets */
@@ -36,6 +38,8 @@ int config_device_set(struct config_device *c, const char *key, const char *valu
 /* All of it: KEY=VALUE,... where devargs, if there, is last and takes the rest of the line. */
 int config_device_parse(struct config_device *c, const char *text, struct config_error *e);
 
-/* Has the link what it needs, and nothing it does not know? Gives it the name uroceINDEX if none.
+/*
+ * Has the link what it needs, and nothing it does not know? Gives it the name uroceINDEX if none. A
+ * device on the switch with an uplink becomes one of that link that is switched.
  */
 int config_device_check(struct config_device *c, unsigned index, struct config_error *e);

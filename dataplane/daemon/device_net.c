@@ -204,6 +204,7 @@ int device_net_make(struct device_net *n, const struct config_device *c, unsigne
 	memcpy(n->name, c->name, sizeof(n->name));
 	n->link = c->link;
 	n->congestion = c->congestion;
+	n->is_switched = c->is_switched;
 	switch (c->link) {
 	case LINK_SWITCH:
 		make_switch(n, index);

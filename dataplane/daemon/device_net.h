@@ -16,6 +16,7 @@ struct device_net {
 	uint32_t link_mtu;    /* the link carries none that is larger; 0: any */
 	uint32_t path_mtu;    /* of RoCE, what fits into it: 256 to 4096 */
 	bool congestion;      /* DCQCN */
+	bool is_switched;     /* the link is the uplink of a port of the switch */
 	bool is_up;
 	uint16_t vlan;     /* id of the tag on its frames; 0: none */
 	bool asks_kernel;  /* for its neighbours: packets to its addresses reach the kernel too */

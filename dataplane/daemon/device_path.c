@@ -10,6 +10,11 @@
 #include "fabric/addr/ah.h"
 #include "fabric/addr/neigh_table.h"
 
+static bool is_on_switch(const struct device *dev)
+{
+	return dev->net.link == LINK_SWITCH || dev->net.is_switched;
+}
+
 /* The embedded switch knows all its devices, so nobody has to ask for a MAC. */
 static bool find_on_switch(void *ctx, const uint8_t gid[GID_LEN], uint8_t mac[6])
 {
@@ -18,7 +23,7 @@ static bool find_on_switch(void *ctx, const uint8_t gid[GID_LEN], uint8_t mac[6]
 	for (unsigned i = 0; i < d->n_devices; i++) {
 		const struct device *dev = d->device[i];
 
-		if (dev->net.link != LINK_SWITCH || gid_table_find(&dev->gids, gid) < 0)
+		if (!is_on_switch(dev) || gid_table_find(&dev->gids, gid) < 0)
 			continue;
 		memcpy(mac, dev->mac, 6);
 		return true;
@@ -108,6 +113,33 @@ int device_watch_neighbours(struct device *dev)
 			     &dev->neighbours_watch);
 }
 
+static int resolve_by_wire(const struct device *dev, const struct ah_attr *attr,
+			   struct net_path *path)
+{
+	switch (dev->net.link) {
+	case LINK_UDP:
+		return resolve_by_udp(dev, attr, path);
+	case LINK_PACKET:
+	case LINK_DPDK:
+		return resolve_by_link(dev, attr, path);
+	case LINK_SWITCH:
+	case N_DEVICE_LINKS:
+		break;
+	}
+	return -EOPNOTSUPP;
+}
+
+/* By the switch to its own, by the uplink to all others. */
+static int resolve(const struct device *dev, const struct ah_attr *attr, struct net_path *path)
+{
+	uint8_t mac[6];
+
+	if (dev->net.link == LINK_SWITCH ||
+	    (dev->net.is_switched && find_on_switch((void *)dev, attr->dgid, mac)))
+		return resolve_on_switch(dev, attr, path);
+	return resolve_by_wire(dev, attr, path);
+}
+
 int device_resolve(const struct device *dev, const struct uroce_ah_attr *ah, uint32_t local_qpn,
 		   uint32_t remote_qpn, struct net_path *path)
 {
@@ -115,26 +147,13 @@ int device_resolve(const struct device *dev, const struct uroce_ah_attr *ah, uin
 				.sgid_index = ah->sgid_index,
 				.tclass = ah->traffic_class,
 				.hop_limit = ah->hop_limit };
-	int err = -EOPNOTSUPP;
+	int err;
 
 	/* RoCE has no addresses but GIDs. */
 	if (!ah->is_global || ah->port_num != 1)
 		return -EINVAL;
 	memcpy(attr.dgid, ah->dgid, sizeof(attr.dgid));
-	switch (dev->net.link) {
-	case LINK_SWITCH:
-		err = resolve_on_switch(dev, &attr, path);
-		break;
-	case LINK_UDP:
-		err = resolve_by_udp(dev, &attr, path);
-		break;
-	case LINK_PACKET:
-	case LINK_DPDK:
-		err = resolve_by_link(dev, &attr, path);
-		break;
-	case N_DEVICE_LINKS:
-		break;
-	}
+	err = resolve(dev, &attr, path);
 	if (err)
 		return err;
 	path->udp_sport = dev->net.link == LINK_UDP

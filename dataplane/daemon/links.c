@@ -56,6 +56,8 @@ static void forget_neighbours(struct links_device *dev)
 
 static void close_link(struct links *l, struct links_device *dev)
 {
+	if (dev->is_switched)
+		link_switch_del_device(l->sw, dev->mac);
 	switch (dev->kind) {
 	case LINK_SWITCH:
 		link_switch_del_device(l->sw, dev->mac);
@@ -157,8 +159,14 @@ uint32_t links_mtu(const struct links *l, unsigned index)
 	return l->dev[index].kind == LINK_DPDK ? link_dpdk_mtu(l->dev[index].dpdk) : 0;
 }
 
+/* What the device sees of its link, but for faults. */
+static struct link_port *const *port_of(const struct links_device *dev)
+{
+	return dev->is_switched ? dev->joint : dev->inner;
+}
+
 struct mtu_call {
-	struct link_port *inner, *outer;
+	struct link_port *inner, *joint, *outer;
 	uint16_t mtu;
 };
 
@@ -168,7 +176,7 @@ static void change_mtu(struct worker *w, uint64_t now, void *arg)
 
 	(void)w;
 	(void)now;
-	c->inner->mtu = c->outer->mtu = c->mtu;
+	c->inner->mtu = c->joint->mtu = c->outer->mtu = c->mtu;
 }
 
 void links_set_mtu(struct links *l, unsigned index, uint32_t ip_mtu)
@@ -176,10 +184,13 @@ void links_set_mtu(struct links *l, unsigned index, uint32_t ip_mtu)
 	struct links_device *dev = &l->dev[index];
 
 	for (unsigned w = 0; w < l->d->n_workers; w++) {
-		struct mtu_call c = { dev->inner[w], dev->outer[w], (uint16_t)ip_mtu };
+		struct mtu_call c = { dev->inner[w], port_of(dev)[w], dev->outer[w],
+				      (uint16_t)ip_mtu };
 
 		worker_call(l->d->worker[w], change_mtu, &c);
 	}
+	if (dev->is_switched)
+		link_switch_set_mtu(l->sw, dev->mac, (uint16_t)ip_mtu);
 }
 
 void links_del_device(struct links *l, unsigned index)
@@ -211,18 +222,21 @@ void links_destroy(struct links *l)
 	free(l);
 }
 
-static int need_pool(struct links *l)
+/* NULL: no memory. An uplink has the switch's, for frames go from one to the other. */
+static struct frame_pool *pool_for(struct links *l, const struct device_net *net)
 {
+	if (net->is_switched)
+		return link_switch_pool(l->sw);
 	if (!l->pool)
 		l->pool = frame_pool_create(POOL_FRAMES, l->d->n_workers);
-	return l->pool ? 0 : -ENOMEM;
+	return l->pool;
 }
 
 static int open_udp(struct links *l, struct links_device *dev, const struct device_net *net)
 {
 	struct link_udp_addr addr[NETDEV_MAX_ADDRS];
 	struct link_udp_conf conf = { .n_workers = l->d->n_workers,
-				      .pool = l->pool,
+				      .pool = pool_for(l, net),
 				      .pool_size = POOL_FRAMES,
 				      .mtu = (uint16_t)net->ip_mtu,
 				      .addr = addr,
@@ -230,6 +244,8 @@ static int open_udp(struct links *l, struct links_device *dev, const struct devi
 				      .wake = wake_worker,
 				      .wake_ctx = l->d };
 
+	if (!conf.pool)
+		return -ENOMEM;
 	memcpy(conf.mac, net->mac, sizeof(conf.mac));
 	for (unsigned i = 0; i < net->dev.n_addrs; i++) {
 		memcpy(addr[i].gid, net->dev.addr[i], GID_LEN);
@@ -249,7 +265,7 @@ static void wake_all(void *ctx)
 static int open_packet(struct links *l, struct links_device *dev, const struct device_net *net)
 {
 	struct link_packet_conf conf = { .n_workers = l->d->n_workers,
-					 .pool = l->pool,
+					 .pool = pool_for(l, net),
 					 .pool_size = POOL_FRAMES,
 					 .interface = net->dev.index,
 					 .mtu = (uint16_t)net->ip_mtu,
@@ -268,7 +284,7 @@ static int open_dpdk(struct links *l, struct links_device *dev, const struct dev
 	uint8_t addr[GID_TABLE_LEN][GID_LEN];
 	struct link_dpdk_conf conf = { .devargs = net->devargs,
 				       .n_workers = l->d->n_workers,
-				       .pool = l->pool,
+				       .pool = pool_for(l, net),
 				       .pool_size = POOL_FRAMES,
 				       .interface = net->dev.index,
 				       .mtu = (uint16_t)net->ip_mtu,
@@ -289,10 +305,10 @@ static int open_dpdk(struct links *l, struct links_device *dev, const struct dev
 	return link_dpdk_create(&dev->dpdk, &conf, dev->inner);
 }
 
-/* Of the links that have frames in l->pool and may need to be told of neighbours. */
+/* Of the links that may need to be told of neighbours. */
 static int open_wire(struct links *l, struct links_device *dev, const struct device_net *net)
 {
-	int err = need_pool(l);
+	int err = pool_for(l, net) ? 0 : -ENOMEM;
 
 	if (!err && net->asks_kernel)
 		err = neighbours_create(&dev->neighbours, &net->dev, wake_all, l->d);
@@ -306,16 +322,13 @@ static int open_wire(struct links *l, struct links_device *dev, const struct dev
 
 static int open_link(struct links *l, struct links_device *dev, const struct device_net *net)
 {
-	int err;
-
 	dev->kind = net->link;
 	memcpy(dev->mac, net->mac, sizeof(dev->mac));
 	switch (net->link) {
 	case LINK_SWITCH:
 		return link_switch_add_device(l->sw, net->mac, (uint16_t)net->ip_mtu, dev->inner);
 	case LINK_UDP:
-		err = need_pool(l);
-		return err ? err : open_udp(l, dev, net);
+		return open_udp(l, dev, net);
 	case LINK_PACKET:
 	case LINK_DPDK:
 		return open_wire(l, dev, net);
@@ -325,12 +338,30 @@ static int open_link(struct links *l, struct links_device *dev, const struct dev
 	return -EOPNOTSUPP;
 }
 
+/* Puts the device on the switch, with the link that is open as its uplink. */
+static int join_switch(struct links *l, struct links_device *dev, const struct device_net *net)
+{
+	int err;
+
+	if (!net->is_switched)
+		return 0;
+	err = link_switch_add_device(l->sw, net->mac, (uint16_t)net->ip_mtu, dev->joint);
+	if (err)
+		return err;
+	link_switch_set_uplink(dev->joint, dev->inner, net->link != LINK_UDP);
+	dev->is_switched = true;
+	return 0;
+}
+
 static const char *why(const struct device_net *net, int err, char *text, size_t size)
 {
 	if (err == -EADDRINUSE)
 		return "UDP port 4791 is taken on this address";
 	if (err == -EPERM && net->link == LINK_PACKET)
 		return "packet sockets need CAP_NET_RAW; a udp link needs no capability";
+	if (err == -EEXIST && net->is_switched)
+		return "another device on the switch has its MAC; give each an interface (a "
+		       "macvlan, say) or an addr of its own";
 	if (net->link == LINK_DPDK)
 		snprintf(text, size, "%s: %s; its driver's own words are above", net->devargs,
 			 strerror(-err));
@@ -346,12 +377,14 @@ int links_add_device(struct links *l, unsigned index, const struct device_net *n
 	int err = open_link(l, dev, net);
 	char text[384];
 
+	if (!err && (err = join_switch(l, dev, net)))
+		close_link(l, dev);
 	if (err) {
 		log_error("device %s: the %s link does not open: %s", net->name,
 			  device_link_name[net->link], why(net, err, text, sizeof(text)));
 		return err;
 	}
-	dev->fault = link_fault_create(dev->inner, l->d->n_workers, dev->outer);
+	dev->fault = link_fault_create(port_of(dev), l->d->n_workers, dev->outer);
 	if (!dev->fault) {
 		close_link(l, dev);
 		return -ENOMEM;
@@ -390,10 +423,12 @@ void links_ask(void *ctx, unsigned index, const uint8_t gid[GID_LEN])
 
 void links_count(const struct links *l, unsigned index, struct metrics_port *out)
 {
+	struct link_port *const *port = port_of(&l->dev[index]);
+
 	for (unsigned w = 0; w < l->d->n_workers; w++) {
 		struct link_counters c;
 
-		l->dev[index].inner[w]->ops->counters(l->dev[index].inner[w], &c);
+		port[w]->ops->counters(port[w], &c);
 		out->tx_packets += c.tx_packets;
 		out->tx_bytes += c.tx_bytes;
 		out->rx_packets += c.rx_packets;

@@ -10,6 +10,7 @@
 
 struct links_device {
 	bool is_used;
+	bool is_switched; /* its link is the uplink of a port of the switch */
 	enum device_link kind;
 	uint8_t mac[6];
 	struct link_udp *udp;
@@ -17,6 +18,7 @@ struct links_device {
 	struct link_dpdk *dpdk;
 	struct neighbours *neighbours;
 	struct link_port *inner[UROCE_MAX_WORKERS]; /* the link's */
+	struct link_port *joint[UROCE_MAX_WORKERS]; /* the switch's, where the link is an uplink */
 	struct link_port *outer[UROCE_MAX_WORKERS]; /* with faults */
 	struct link_fault *fault;
 };
@@ -24,6 +26,6 @@ struct links_device {
 struct links {
 	struct daemon *d;
 	struct link_switch *sw;
-	struct frame_pool *pool; /* of all links but the switch; made when the first needs it */
+	struct frame_pool *pool; /* of links off the switch; made when the first needs it */
 	struct links_device dev[CONFIG_MAX_DEVICES];
 };

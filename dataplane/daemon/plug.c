@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/daemon/plug.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "dataplane/daemon/control.h"
 #include "dataplane/daemon/daemon.h"
 #include "dataplane/daemon/device.h"
 #include "dataplane/daemon/device_event.h"
 #include "dataplane/daemon/device_list.h"
 #include "dataplane/daemon/links.h"
+#include "dataplane/daemon/log.h"
 #include "dataplane/daemon/metrics.h"
 #include "dataplane/daemon/neighbours.h"
 #include "dataplane/daemon/worker.h"
@@ -56,13 +60,43 @@ static int join_workers(const struct daemon *d, const struct device *dev)
 	return err;
 }
 
+/* "eth0" of "net_af_packet0,iface=eth0,..."; its length in *len, 0: another driver. */
+static const char *packet_interface(const char *devargs, size_t *len)
+{
+	const char *iface =
+		strncmp(devargs, "net_af_packet", 13) ? NULL : strstr(devargs, ",iface=");
+
+	*len = iface ? strcspn(iface + 7, ",") : 0;
+	return iface ? iface + 7 : NULL;
+}
+
+/* DPDK's af_packet drivers of one process on one interface share its packets out among them. */
+static int check_shared(const struct daemon *d, const struct config_device *c)
+{
+	size_t len, n;
+	const char *ours = packet_interface(c->devargs, &len), *other;
+
+	for (unsigned i = 0; len && i < d->n_devices; i++) {
+		other = packet_interface(d->device[i]->asked.devargs, &n);
+		if (n != len || memcmp(ours, other, len) != 0)
+			continue;
+		log_error("device %s: %s has a net_af_packet driver on this interface already, and "
+			  "each would get half of the packets",
+			  c->name, d->device[i]->name);
+		return -EBUSY;
+	}
+	return 0;
+}
+
 int plug_in(struct daemon *d, struct links *l, const struct config_device *c, struct device **out)
 {
 	unsigned index = device_list_free_index(d);
 	struct link_port *ports[UROCE_MAX_WORKERS];
 	struct device_net net;
-	int err = device_net_make(&net, c, index);
+	int err = check_shared(d, c);
 
+	if (!err)
+		err = device_net_make(&net, c, index);
 	if (!err)
 		err = links_add_device(l, index, &net, ports);
 	if (err)

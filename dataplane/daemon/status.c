@@ -77,19 +77,23 @@ static json_t *devices_json(const struct daemon *d)
 	for (unsigned i = 0; i < d->n_devices; i++) {
 		const struct device *dev = d->device[i];
 		const uint8_t *m = dev->mac, *g = dev->guid;
+		const char *link = device_link_name[dev->net.link], *uplink = NULL;
 		char mac[24], guid[24];
 
+		if (dev->net.is_switched) {
+			uplink = link;
+			link = device_link_name[LINK_SWITCH];
+		}
 		snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3],
 			 m[4], m[5]);
 		snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0], g[1],
 			 g[2], g[3], g[4], g[5], g[6], g[7]);
-		json_array_append_new(list,
-				      json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:o, s:o}", "name",
-						dev->name, "node_guid", guid, "state",
-						device_is_up(dev) ? "ACTIVE" : "DOWN", "mac", mac,
-						"mtu", (int)dev->net.path_mtu, "link",
-						device_link_name[dev->net.link], "gids",
-						gids_json(dev), "counters", counters_json(dev)));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s*, s:o, s:o}", "name",
+					dev->name, "node_guid", guid, "state",
+					device_is_up(dev) ? "ACTIVE" : "DOWN", "mac", mac, "mtu",
+					(int)dev->net.path_mtu, "link", link, "uplink", uplink,
+					"gids", gids_json(dev), "counters", counters_json(dev)));
 	}
 	return list;
 }

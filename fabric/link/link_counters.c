@@ -12,4 +12,5 @@ const char *const link_drop_name[LINK_N_DROPS] = {
 	[LINK_DROP_SEND_FAILED] = "send-failed",
 	[LINK_DROP_NO_NEIGHBOUR] = "no-neighbour",
 	[LINK_DROP_OVERRUN] = "overrun",
+	[LINK_DROP_REFLECTED] = "reflected",
 };

@@ -16,6 +16,7 @@ enum link_drop {
 	LINK_DROP_SEND_FAILED,  /* the kernel took it not, for another reason */
 	LINK_DROP_NO_NEIGHBOUR, /* whoever has the destination's address did not say so */
 	LINK_DROP_OVERRUN,      /* arrived, but nobody read it in time */
+	LINK_DROP_REFLECTED,    /* what this daemon sent to a group came back from its uplink */
 	LINK_N_DROPS
 };
 

@@ -152,6 +152,7 @@ int link_switch_add_device(struct link_switch *sw, const uint8_t mac[6], uint16_
 
 		drain(sw, sp);
 		memset(&sp->count, 0, sizeof(sp->count));
+		sp->uplink = NULL;
 		memcpy(sp->port.mac, mac, 6);
 		sp->port.mtu = mtu;
 		ports[w] = &sp->port;

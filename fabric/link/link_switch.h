@@ -8,6 +8,10 @@
  * knows all addresses there are. Frames move by reference: their payload must lie in their own buf.
  * They are given out open, since nothing between two ports can damage one.
  *
+ * A device may have an uplink: ports of a real link, with the same MAC, by which it reaches
+ * whatever is not on the switch. Frames that leave by it are sealed first; what arrives by it is
+ * the device's. A datagram to a group goes both ways, and one that comes back is dropped.
+ *
  * Nothing is lost for want of room: a ring holds as many frames as the pool has, and tx_room keeps
  * queues short by telling senders to wait. Between tx_room and tx a worker must not send on another
  * port of the switch what tx_room allowed on this one, or queues grow (they still lose nothing).
@@ -41,6 +45,8 @@ struct link_switch_conf {
 	void *wake_ctx;
 };
 
+struct frame_pool;
+
 /* NULL with errno set: EINVAL, ENOMEM. */
 struct link_switch *link_switch_create(const struct link_switch_conf *conf);
 
@@ -55,11 +61,26 @@ void link_switch_destroy(struct link_switch *sw);
 int link_switch_add_device(struct link_switch *sw, const uint8_t mac[6], uint16_t mtu,
 			   struct link_port **ports);
 
+/* What an uplink must take its frames from. */
+struct frame_pool *link_switch_pool(const struct link_switch *sw);
+
+/*
+ * Gives a device that was just added, and whose ports no worker uses yet, its uplink: one port for
+ * each worker. They are used with the device's ports and must outlive them; they are the caller's
+ * to destroy, after link_switch_del_device. loops_groups: the uplink itself gives what its device
+ * sends to a group back to that device.
+ */
+void link_switch_set_uplink(struct link_port *const *ports, struct link_port *const *uplink,
+			    bool loops_groups);
+
+/* The largest IP packet that other devices may send to this one. -ENOENT: no such device. */
+int link_switch_set_mtu(struct link_switch *sw, const uint8_t mac[6], uint16_t mtu);
+
 /*
  * Takes a device off the switch and frees what is queued for it. Its own workers must have stopped
  * using its ports; others may be sending to it. -ENOENT: no such device.
  */
 int link_switch_del_device(struct link_switch *sw, const uint8_t mac[6]);
 
-/* The counters of one port of a switch, since its device was added. */
+/* The counters of one port of a switch, since its device was added, with those of its uplink. */
 void link_switch_counters(const struct link_port *port, struct link_counters *out);

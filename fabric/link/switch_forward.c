@@ -14,13 +14,6 @@
 #define BURST     32u
 #define MCAST_QPN 0xffffffu /* a datagram for the members of its group */
 
-/* Only the owner writes, so load and store need not be one step. */
-static void count(_Atomic uint64_t *c, uint64_t n)
-{
-	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
-			      memory_order_relaxed);
-}
-
 static unsigned worker_of(const struct link_switch *sw, uint32_t qpn)
 {
 	return (qpn & 0xffffu) % sw->n_workers;
@@ -43,9 +36,9 @@ static void port_free(struct link_port *p, struct frame *const *f, unsigned n)
 	frame_pool_put(sp->sw->pool, sp->worker, f, n);
 }
 
-static void drop(struct switch_port *sp, struct frame *f, enum link_drop why)
+void switch_drop(struct switch_port *sp, struct frame *f, enum link_drop why)
 {
-	count(&sp->count.drop[why], 1);
+	switch_count(&sp->count.drop[why], 1);
 	port_free(&sp->port, &f, 1);
 }
 
@@ -53,8 +46,11 @@ static void drop(struct switch_port *sp, struct frame *f, enum link_drop why)
 static unsigned port_tx_room(struct link_port *p)
 {
 	const struct link_switch *sw = to_switch_port(p)->sw;
-	unsigned room = sw->depth;
+	struct link_port *up = to_switch_port(p)->uplink;
+	unsigned room = sw->depth, up_room = up ? up->ops->tx_room(up) : room;
 
+	if (room > up_room)
+		room = up_room;
 	for (unsigned i = 0; i < switch_slots(sw); i++) {
 		if (!switch_device_key(sw, i))
 			continue;
@@ -70,12 +66,16 @@ static unsigned port_tx_room(struct link_port *p)
 	return room;
 }
 
-/* Frames on their way to one port, so that a ring is touched once for a run of them. */
+/*
+ * Frames on their way to one port, so that a ring is touched once for a run of them, and those for
+ * the uplink.
+ */
 struct run {
 	struct switch_port *from, *to;
 	uint64_t wake; /* workers that got something */
-	unsigned n;
+	unsigned n, n_out;
 	struct frame *f[BURST];
+	struct frame **out;
 };
 
 static void run_flush(struct run *r)
@@ -87,7 +87,7 @@ static void run_flush(struct run *r)
 	handover_give(r->to->ring);
 	sent = rte_ring_enqueue_burst(r->to->ring, (void *const *)r->f, r->n, NULL);
 	for (unsigned i = sent; i < r->n; i++)
-		drop(r->from, r->f[i], LINK_DROP_RING_FULL);
+		switch_drop(r->from, r->f[i], LINK_DROP_RING_FULL);
 	r->wake |= 1ull << r->to->worker;
 	r->n = 0;
 }
@@ -99,6 +99,15 @@ static void run_add(struct run *r, struct switch_port *to, struct frame *f)
 		r->to = to;
 	}
 	r->f[r->n++] = f;
+}
+
+/* For whom is not on the switch. */
+static void run_out(struct run *r, struct frame *f)
+{
+	if (r->n_out < SWITCH_OUT)
+		r->out[r->n_out++] = f;
+	else
+		switch_drop(r->from, f, LINK_DROP_RING_FULL);
 }
 
 /* Steps over a tag when it compares with the MTU, as a NIC does. */
@@ -118,37 +127,42 @@ static void flood_to(struct run *r, const struct frame *f, struct switch_port *t
 	struct frame *copy;
 
 	if (l3_len(f) > mtu) {
-		count(&from->count.drop[LINK_DROP_TOO_LONG], 1);
+		switch_count(&from->count.drop[LINK_DROP_TOO_LONG], 1);
 	} else if (!port_alloc(&from->port, &copy, 1)) {
-		count(&from->count.drop[LINK_DROP_NO_BUFFER], 1);
+		switch_count(&from->count.drop[LINK_DROP_NO_BUFFER], 1);
 	} else if (!frame_copy(copy, f)) {
-		drop(from, copy, LINK_DROP_TOO_LONG);
+		switch_drop(from, copy, LINK_DROP_TOO_LONG);
 	} else {
 		run_add(r, to, copy);
 	}
 }
 
 /*
- * A copy to every other device; the frame itself is used up. A datagram to a group of QPs goes to
- * all workers, for each has QPs of its own, and to the sender's device too: an HCA loops it back.
+ * A copy to every other device; the frame itself is used up, or leaves by the uplink. A datagram to
+ * a group of QPs goes to all workers, for each has QPs of its own, and to the sender's device too:
+ * an HCA loops it back.
  */
 static void flood(struct run *r, struct frame *f, uint32_t qpn)
 {
 	const struct switch_port *from = r->from;
 	struct link_switch *sw = from->sw;
 	bool is_for_groups = qpn == MCAST_QPN;
+	bool is_for_own = is_for_groups && !(from->uplink && from->uplink_loops_groups);
 
 	for (unsigned i = 0; i < switch_slots(sw); i++) {
 		uint64_t key = switch_device_key(sw, i);
 
-		if (!key || (i == from->device && !is_for_groups))
+		if (!key || (i == from->device && !is_for_own))
 			continue;
 		if (!is_for_groups)
 			flood_to(r, f, &sw->dev[i].ports[worker_of(sw, qpn)], KEY_MTU(key));
 		for (unsigned w = 0; is_for_groups && w < sw->n_workers; w++)
 			flood_to(r, f, &sw->dev[i].ports[w], KEY_MTU(key));
 	}
-	port_free(&r->from->port, &f, 1);
+	if (from->uplink)
+		run_out(r, f);
+	else
+		port_free(&r->from->port, &f, 1);
 }
 
 static void forward(struct run *r, struct frame *f)
@@ -156,47 +170,53 @@ static void forward(struct run *r, struct frame *f)
 	struct switch_port *from = r->from;
 	struct link_switch *sw = from->sw;
 	uint32_t qpn = 0;
-	uint64_t mac;
-	unsigned worker;
+	unsigned to;
 
 	if (!steer_qpn(f, &qpn)) {
-		drop(from, f, LINK_DROP_RUNT);
+		switch_drop(from, f, LINK_DROP_RUNT);
 		return;
 	}
 	if (switch_is_group(f->head)) {
 		flood(r, f, qpn);
 		return;
 	}
-	worker = worker_of(sw, qpn);
-	mac = switch_mac_key(f->head);
-	for (unsigned i = 0; i < switch_slots(sw); i++) {
-		uint64_t key = switch_device_key(sw, i);
+	to = switch_find(sw, f->head);
+	if (to == sw->max_devices && from->uplink)
+		run_out(r, f);
+	else if (to == sw->max_devices)
+		switch_drop(from, f, LINK_DROP_UNKNOWN_MAC);
+	else if (l3_len(f) > KEY_MTU(switch_device_key(sw, to)))
+		switch_drop(from, f, LINK_DROP_TOO_LONG);
+	else
+		run_add(r, &sw->dev[to].ports[worker_of(sw, qpn)], f);
+}
 
-		if (!key || KEY_MAC(key) != mac)
-			continue;
-		if (l3_len(f) > KEY_MTU(key))
-			drop(from, f, LINK_DROP_TOO_LONG);
-		else
-			run_add(r, &sw->dev[i].ports[worker], f);
+/* The uplink counts what leaves by it. */
+static void send_out(struct run *r, uint64_t now, uint64_t *packets, uint64_t *bytes)
+{
+	if (!r->n_out)
 		return;
-	}
-	drop(from, f, LINK_DROP_UNKNOWN_MAC);
+	*packets -= r->n_out;
+	for (unsigned i = 0; i < r->n_out; i++)
+		*bytes -= frame_len(r->out[i]);
+	switch_uplink_tx(r->from, now, r->out, r->n_out);
 }
 
 static void port_tx(struct link_port *p, uint64_t now, struct frame *const *f, unsigned n)
 {
-	struct run r = { .from = to_switch_port(p) };
+	struct frame *out[SWITCH_OUT];
+	struct run r = { .from = to_switch_port(p), .out = out };
 	struct link_switch *sw = r.from->sw;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, packets = n;
 
-	(void)now;
 	for (unsigned i = 0; i < n; i++) {
 		bytes += frame_len(f[i]);
 		forward(&r, f[i]);
 	}
 	run_flush(&r);
-	count(&r.from->count.tx_packets, n);
-	count(&r.from->count.tx_bytes, bytes);
+	send_out(&r, now, &packets, &bytes);
+	switch_count(&r.from->count.tx_packets, packets);
+	switch_count(&r.from->count.tx_bytes, bytes);
 	r.wake &= ~(1ull << r.from->worker);
 	if (!r.wake || !sw->wake)
 		return;
@@ -209,40 +229,58 @@ static void port_tx(struct link_port *p, uint64_t now, struct frame *const *f, u
  * A sender that was slow while our slot changed hands may have sent to the device before us: so the
  * address is looked at again, as by any NIC.
  */
-static unsigned port_rx(struct link_port *p, uint64_t now, struct frame **f, unsigned n)
+static unsigned ring_rx(struct switch_port *sp, struct frame **f, unsigned n)
 {
-	struct switch_port *sp = to_switch_port(p);
 	unsigned got = rte_ring_dequeue_burst(sp->ring, (void **)f, n, NULL);
 	unsigned kept = 0;
 	uint64_t bytes = 0;
 
-	(void)now;
 	handover_take(sp->ring);
 	for (unsigned i = 0; i < got; i++) {
-		if (!switch_is_group(f[i]->head) && memcmp(f[i]->head, p->mac, 6) != 0) {
-			drop(sp, f[i], LINK_DROP_WRONG_MAC);
+		if (!switch_is_group(f[i]->head) && memcmp(f[i]->head, sp->port.mac, 6) != 0) {
+			switch_drop(sp, f[i], LINK_DROP_WRONG_MAC);
 			continue;
 		}
 		bytes += frame_len(f[i]);
 		f[kept++] = f[i];
 	}
 	if (kept) {
-		count(&sp->count.rx_packets, kept);
-		count(&sp->count.rx_bytes, bytes);
+		switch_count(&sp->count.rx_packets, kept);
+		switch_count(&sp->count.rx_bytes, bytes);
 	}
 	return kept;
 }
 
-static uint64_t port_deadline(const struct link_port *p)
+static unsigned port_rx(struct link_port *p, uint64_t now, struct frame **f, unsigned n)
 {
-	(void)p;
-	return UINT64_MAX;
+	struct switch_port *sp = to_switch_port(p);
+	unsigned got = 0;
+
+	if (!sp->uplink)
+		return ring_rx(sp, f, n);
+	sp->is_uplink_next = !sp->is_uplink_next;
+	if (!sp->is_uplink_next)
+		got = switch_uplink_rx(sp, now, f, n);
+	if (got < n)
+		got += ring_rx(sp, f + got, n - got);
+	if (sp->is_uplink_next && got < n)
+		got += switch_uplink_rx(sp, now, f + got, n - got);
+	return got;
 }
 
+static uint64_t port_deadline(const struct link_port *p)
+{
+	const struct link_port *up = to_switch_port(p)->uplink;
+
+	return up ? up->ops->deadline(up) : UINT64_MAX;
+}
+
+/* Of frames on the switch conf.wake tells. */
 static int port_wait_fd(const struct link_port *p)
 {
-	(void)p;
-	return -1; /* conf.wake tells */
+	const struct link_port *up = to_switch_port(p)->uplink;
+
+	return up ? up->ops->wait_fd(up) : -1;
 }
 
 const struct link_ops switch_ops = {
@@ -266,4 +304,6 @@ void link_switch_counters(const struct link_port *port, struct link_counters *ou
 	out->rx_bytes = atomic_load_explicit(&c->rx_bytes, memory_order_relaxed);
 	for (unsigned i = 0; i < LINK_N_DROPS; i++)
 		out->drop[i] = atomic_load_explicit(&c->drop[i], memory_order_relaxed);
+	if (to_switch_port(port)->uplink)
+		switch_uplink_count(to_switch_port(port), out);
 }

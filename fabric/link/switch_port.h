@@ -21,6 +21,9 @@ struct switch_port {
 	struct rte_ring *ring; /* frames for this port */
 	unsigned worker;
 	unsigned device;
+	struct link_port *uplink; /* NULL: none */
+	bool uplink_loops_groups;
+	bool is_uplink_next; /* who is asked for frames first: in turns, so that none starves */
 	struct switch_counters count;
 };
 
@@ -70,5 +73,39 @@ static inline unsigned switch_slots(const struct link_switch *sw)
 {
 	return atomic_load_explicit(&sw->n_slots, memory_order_acquire);
 }
+
+/* Only the owner writes, so load and store need not be one step. */
+static inline void switch_count(_Atomic uint64_t *c, uint64_t n)
+{
+	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+/* The device with that MAC; max_devices: none. */
+static inline unsigned switch_find(const struct link_switch *sw, const uint8_t *mac)
+{
+	uint64_t want = switch_mac_key(mac);
+
+	for (unsigned i = 0; i < switch_slots(sw); i++) {
+		uint64_t key = switch_device_key(sw, i);
+
+		if (key && KEY_MAC(key) == want)
+			return i;
+	}
+	return sw->max_devices;
+}
+
+/* Loses a frame and says why. */
+void switch_drop(struct switch_port *sp, struct frame *f, enum link_drop why);
+
+/* Sends up to SWITCH_OUT frames by the uplink of a port that has one. */
+#define SWITCH_OUT 64u
+void switch_uplink_tx(struct switch_port *sp, uint64_t now, struct frame *const *f, unsigned n);
+
+/* What the uplink brought. */
+unsigned switch_uplink_rx(struct switch_port *sp, uint64_t now, struct frame **f, unsigned n);
+
+/* Adds what the uplink counted. */
+void switch_uplink_count(const struct switch_port *sp, struct link_counters *out);
 
 extern const struct link_ops switch_ops;

@@ -81,8 +81,8 @@ static const struct argp device_argp = {
 	.parser = parse,
 	.args_doc = "add KEY=VALUE...\ndel NAME\nset NAME up|down\nshow [NAME]",
 	.doc = "Adds and removes devices while the daemon runs, and sets their ports up or down."
-	       "\vThe keys are those of uroced's --device: name, link, addr, interface, mtu, "
-	       "devargs. Examples:\n"
+	       "\vThe keys are those of uroced's --device: name, link, uplink, addr, interface, "
+	       "mtu, vlan, congestion, devargs. Examples:\n"
 	       "  uroce device add name=lan0 link=udp interface=eth0\n"
 	       "  uroce device set uroce0 down     # programs get IBV_EVENT_PORT_ERR\n"
 	       "  uroce device del lan0            # programs get IBV_EVENT_DEVICE_FATAL",
@@ -114,11 +114,12 @@ static const char *text(const json_t *o, const char *key)
 static void print(const json_t *d)
 {
 	const json_t *gids = json_object_get(d, "gids"), *g;
+	const char *uplink = json_string_value(json_object_get(d, "uplink"));
 	size_t i;
 
-	printf("%s: %s, link %s, mtu %" PRId64 ", %s\n", text(d, "name"), text(d, "state"),
-	       text(d, "link"), (int64_t)json_integer_value(json_object_get(d, "mtu")),
-	       text(d, "mac"));
+	printf("%s: %s, link %s%s%s, mtu %" PRId64 ", %s\n", text(d, "name"), text(d, "state"),
+	       text(d, "link"), uplink ? " with uplink " : "", uplink ? uplink : "",
+	       (int64_t)json_integer_value(json_object_get(d, "mtu")), text(d, "mac"));
 	json_array_foreach(gids, i, g) printf("    %s\n", json_string_value(g));
 }
 

@@ -38,6 +38,20 @@ START_TEST(every_word_sets_its_field)
 }
 END_TEST
 
+START_TEST(an_uplink_is_the_link_of_a_device_that_is_on_the_switch)
+{
+	struct config_device c = parse("link=switch,uplink=packet,interface=eth0", 0);
+
+	ck_assert_int_eq(c.link, LINK_PACKET);
+	ck_assert(c.is_switched);
+	c = parse("uplink=dpdk,addr=192.0.2.1,devargs=net_memif0,id=1", 0);
+	ck_assert_int_eq(c.link, LINK_DPDK);
+	ck_assert(c.is_switched);
+	ck_assert(!parse("link=udp,addr=192.0.2.1", 0).is_switched);
+	ck_assert(!parse("link=switch", 0).is_switched);
+}
+END_TEST
+
 START_TEST(devargs_take_the_rest_with_its_commas)
 {
 	struct config_device c = parse("link=dpdk,mtu=4200,devargs=net_memif0,role=server,id=1", 0);
@@ -74,6 +88,14 @@ static const struct {
 	{ "link=packet", "interface" },
 	{ "link=packet,interface=eth0,addr=127.0.0.1", "addr" },
 	{ "link=switch,interface=eth0", "interface" },
+	{ "link=switch,addr=192.0.2.1", "without an uplink" },
+	{ "link=switch,devargs=net_ring0", "without an uplink" },
+	{ "link=switch,uplink=switch", "uplink" },
+	{ "link=switch,uplink=", "uplink" },
+	{ "link=udp,uplink=udp,addr=127.0.0.1", "a udp link has no uplink" },
+	{ "uplink=udp", "either" },
+	{ "uplink=packet", "interface" },
+	{ "uplink=dpdk", "devargs" },
 	{ "link=switch,congestion=on", "dcqcn" },
 	{ "link=dpdk", "devargs" },
 	{ "link=udp,addr=127.0.0.1,devargs=x", "devargs" },
@@ -128,6 +150,7 @@ Suite *suite_make(void)
 	TCase *tc = tcase_create("config_device");
 
 	tcase_add_test(tc, every_word_sets_its_field);
+	tcase_add_test(tc, an_uplink_is_the_link_of_a_device_that_is_on_the_switch);
 	tcase_add_test(tc, devargs_take_the_rest_with_its_commas);
 	tcase_add_loop_test(tc, what_is_wrong_is_said, 0, N_WRONG);
 	tcase_add_test(tc, a_text_without_end_is_refused);

@@ -94,7 +94,7 @@ static int fake_wait_fd(const struct link_port *p)
 static const struct link_ops fake_ops = { fake_alloc, fake_free, fake_room, fake_tx,
 					  fake_rx,    fake_deadline, fake_wait_fd };
 
-static void free_pipe(struct pipe *p)
+static inline void free_pipe(struct pipe *p)
 {
 	fake_free(NULL, p->f, p->n);
 	p->n = 0;
