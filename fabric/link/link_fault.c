@@ -23,6 +23,7 @@ const char *const link_fault_count_name[LINK_FAULT_N_COUNTS] = {
 	[LINK_FAULT_DUPLICATED] = "duplicated",
 	[LINK_FAULT_REORDERED] = "reordered",
 	[LINK_FAULT_CORRUPTED] = "corrupted",
+	[LINK_FAULT_MARKED] = "marked",
 	[LINK_FAULT_ONCE] = "once",
 	[LINK_FAULT_OVERFLOW] = "overflow",
 	[LINK_FAULT_NO_BUFFER] = "no-buffer",
@@ -164,6 +165,8 @@ static void pass(struct fault_port *fp, struct fault_stream *s, struct hold *h, 
 		count(fp, LINK_FAULT_REORDERED);
 	if (v.is_dup)
 		hold_copy(fp, h, v.due, f); /* sound, just before the other */
+	if (v.is_marked && fault_mark(f))
+		count(fp, LINK_FAULT_MARKED);
 	if (v.is_corrupt) {
 		count(fp, LINK_FAULT_CORRUPTED);
 		fault_corrupt(f, v.random);

@@ -30,6 +30,7 @@ enum link_fault_count {
 	LINK_FAULT_DUPLICATED,  /* copies made */
 	LINK_FAULT_REORDERED,
 	LINK_FAULT_CORRUPTED,
+	LINK_FAULT_MARKED, /* and were ECN-capable */
 	LINK_FAULT_ONCE,        /* one-shot rules that had their turn, whatever they did */
 	LINK_FAULT_OVERFLOW,    /* lost: more was sent than tx_room said */
 	LINK_FAULT_NO_BUFFER,   /* copies not made */

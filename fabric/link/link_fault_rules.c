@@ -6,13 +6,16 @@
 #include "fabric/link/steer.h"
 #include "fabric/wire/hdr.h"
 #include "fabric/wire/opcode.h"
+#include "fabric/wire/rocev2.h"
 
 #define CNP_OPCODE 0x81u
 #define CNP_BIT    32u
 
+#define ECN_MASK 3u /* of the traffic class: 0: not capable, 3: Congestion Experienced */
+
 const char *const fault_action_name[FAULT_N_ACTIONS] = {
-	[FAULT_DROP] = "drop",       [FAULT_DUP] = "dup",     [FAULT_REORDER] = "reorder",
-	[FAULT_CORRUPT] = "corrupt", [FAULT_DELAY] = "delay",
+	[FAULT_DROP] = "drop",       [FAULT_DUP] = "dup",   [FAULT_REORDER] = "reorder",
+	[FAULT_CORRUPT] = "corrupt", [FAULT_MARK] = "mark", [FAULT_DELAY] = "delay",
 };
 
 void fault_conf_init(struct fault_conf *c)
@@ -35,7 +38,7 @@ void fault_packet_read(struct fault_packet *p, const struct frame *f)
 {
 	const struct bth *h = steer_bth(f, NULL);
 
-	*p = (struct fault_packet){ .len = frame_len(f) };
+	*p = (struct fault_packet) { .len = frame_len(f) };
 	if (!h)
 		return;
 	p->has_bth = true;
@@ -111,6 +114,9 @@ static void apply_action(struct fault_verdict *v, enum fault_action a, const str
 	case FAULT_CORRUPT:
 		v->is_corrupt = true;
 		return;
+	case FAULT_MARK:
+		v->is_marked = true;
+		return;
 	case FAULT_REORDER:
 		v->is_reordered = true;
 		v->due += c->hold_ns;
@@ -138,7 +144,7 @@ struct fault_verdict fault_judge(struct fault_stream *s, const struct fault_conf
 {
 	struct fault_verdict v = { .fate = FAULT_PASSES, .due = now };
 	const struct fault_once *once;
-	uint64_t jitter;
+	uint64_t jitter, beside;
 
 	if (c->is_partition && (c->dir & s->dir)) {
 		v.fate = FAULT_PARTITIONED;
@@ -154,15 +160,19 @@ struct fault_verdict fault_judge(struct fault_stream *s, const struct fault_conf
 			v.due += below(jitter, c->jitter_ns + 1);
 		/* Always as many random numbers: so one chance does not change another's packets.
 		 */
-		for (unsigned a = 0; a < FAULT_DELAY; a++) {
+		for (unsigned a = 0; a < FAULT_MARK; a++) {
 			if (below(next_random(&s->rng), FAULT_CERTAIN) < c->chance[a])
 				apply_action(&v, (enum fault_action)a, c);
 		}
+		/* Marks came later: of a sequence beside, so that a seed still means what it did.
+		 */
+		beside = ~s->rng;
+		v.is_marked = below(next_random(&beside), FAULT_CERTAIN) < c->chance[FAULT_MARK];
 	}
 	v.random = next_random(&s->rng);
 	if (once) {
 		/* The rule decides, not chance. */
-		v = (struct fault_verdict){ .is_once = true, .due = v.due, .random = v.random };
+		v = (struct fault_verdict) { .is_once = true, .due = v.due, .random = v.random };
 		apply_action(&v, (enum fault_action)once->action, c);
 		if (once->action == FAULT_DELAY)
 			v.due += once->delay_ns;
@@ -198,4 +208,42 @@ void fault_corrupt(struct frame *f, uint64_t random)
 	if (off >= masked)
 		off++;
 	*byte_at(f, off) ^= (uint8_t)(1u << (random & 7));
+}
+
+static bool mark_ipv4(struct ipv4_hdr *h)
+{
+	if (!(h->tos & ECN_MASK))
+		return false;
+	h->tos |= ECN_MASK;
+	h->checksum = be16_make(0);
+	h->checksum = be16_make(ipv4_checksum(h));
+	return true;
+}
+
+static bool mark_ipv6(struct ipv6_hdr *h)
+{
+	uint32_t v = be32_get(h->ver_tc_fl);
+
+	if (!(v >> 20 & ECN_MASK))
+		return false;
+	h->ver_tc_fl = be32_make(v | ECN_MASK << 20);
+	return true;
+}
+
+bool fault_mark(struct frame *f)
+{
+	const struct bth *h = steer_bth(f, NULL);
+	const struct eth_hdr *eth = (const struct eth_hdr *)f->head;
+	uint16_t type;
+	uint8_t *udp;
+
+	if (!h)
+		return false;
+	type = be16_get(eth->type);
+	if (type == ETH_TYPE_VLAN)
+		type = be16_get(((const struct vlan_tag *)(eth + 1))->type);
+	udp = f->head + ((const uint8_t *)h - f->head) - sizeof(struct udp_hdr);
+	return type == ETH_TYPE_IPV4
+		       ? mark_ipv4((struct ipv4_hdr *)(udp - sizeof(struct ipv4_hdr)))
+		       : mark_ipv6((struct ipv6_hdr *)(udp - sizeof(struct ipv6_hdr)));
 }

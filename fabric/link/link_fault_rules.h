@@ -6,17 +6,18 @@
  *
  * Text: words with spaces or commas between. For all packets:
  *   drop=1% dup=0.1% reorder=0.1% corrupt=0.01%   chances; 0.01 is 1%
+ *   mark=10%                                      as a congested switch does: CE, if ECN-capable
  *   delay=20us jitter=5us                         each packet late by delay, and up to jitter more
  *   hold=30us                                     how late a reordered packet is
  *   rate=1gbit                                    0: as fast as it goes
  *   partition=on|off                              nothing passes
  *   dir=tx|rx|both  seed=7
  * For one packet, once, `--once` and then
- *   opcode=read-response-middle nth=3 qpn=17 psn=0x100 dir=tx action=drop|dup|reorder|corrupt|delay
- *   delay=1ms                                     for action=delay
- * opcode may be the beginning of several: read-response is each of its four. qpn is the destination
- * QP's, which is the one that a packet names. nth counts the packets that all the rest fits. Left
- * out, a word fits anything, nth is 1 and action drop.
+ *   opcode=read-response-middle nth=3 qpn=17 psn=0x100 dir=tx
+ * action=drop|dup|reorder|corrupt|mark|delay delay=1ms                                     for
+ * action=delay opcode may be the beginning of several: read-response is each of its four. qpn is
+ * the destination QP's, which is the one that a packet names. nth counts the packets that all the
+ * rest fits. Left out, a word fits anything, nth is 1 and action drop.
  */
 #pragma once
 
@@ -33,25 +34,26 @@ enum fault_action {
 	FAULT_DUP,
 	FAULT_REORDER,
 	FAULT_CORRUPT,
+	FAULT_MARK,
 	FAULT_DELAY,
 	FAULT_N_ACTIONS
 };
 
-#define FAULT_CERTAIN   1000000000u /* chances are in parts of this */
-#define FAULT_ONCE_MAX  16u
-#define FAULT_NAME_MAX  24u
-#define FAULT_HOLD_NS   30000u
-#define FAULT_TEXT_MAX  2048u        /* enough for any configuration */
-#define FAULT_ANY       UINT64_MAX
+#define FAULT_CERTAIN  1000000000u /* chances are in parts of this */
+#define FAULT_ONCE_MAX 16u
+#define FAULT_NAME_MAX 24u
+#define FAULT_HOLD_NS  30000u
+#define FAULT_TEXT_MAX 2048u /* enough for any configuration */
+#define FAULT_ANY      UINT64_MAX
 
 struct fault_once {
 	char opcode[FAULT_NAME_MAX]; /* as it was given; empty: any */
-	uint64_t ops; /* bit n: operation n; bit 32: CNP; 0: any, also what has no BTH */
-	uint64_t qpn, psn;           /* FAULT_ANY: any */
+	uint64_t ops;      /* bit n: operation n; bit 32: CNP; 0: any, also what has no BTH */
+	uint64_t qpn, psn; /* FAULT_ANY: any */
 	uint64_t delay_ns;
 	uint32_t nth;
-	uint8_t dir;                 /* enum fault_dir */
-	uint8_t action;              /* enum fault_action */
+	uint8_t dir;    /* enum fault_dir */
+	uint8_t action; /* enum fault_action */
 };
 
 struct fault_conf {
@@ -102,7 +104,7 @@ enum fault_fate { FAULT_PASSES, FAULT_LOST, FAULT_PARTITIONED };
 
 struct fault_verdict {
 	enum fault_fate fate;
-	bool is_dup, is_corrupt, is_reordered, is_once;
+	bool is_dup, is_corrupt, is_reordered, is_marked, is_once;
 	uint64_t due;    /* when it arrives; now at the earliest */
 	uint64_t random; /* for fault_corrupt */
 };
@@ -116,5 +118,11 @@ struct fault_verdict fault_judge(struct fault_stream *s, const struct fault_conf
  * without BTH: anywhere behind the Ethernet header.
  */
 void fault_corrupt(struct frame *f, uint64_t random);
+
+/*
+ * Congestion Experienced into the IP header of a RoCEv2 frame, which the ICRC does not see (RFC
+ * 3168). false: it is not ECN-capable, and stays as it is.
+ */
+bool fault_mark(struct frame *f);
 
 extern const char *const fault_action_name[FAULT_N_ACTIONS];

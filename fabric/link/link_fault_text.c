@@ -227,7 +227,7 @@ static const char *set_once_value(struct fault_once *r, const char *name, const 
 	}
 	if (!strcmp(name, "action")) {
 		*ok = parse_action(s, &r->action);
-		return "drop, dup, reorder, corrupt or delay";
+		return "drop, dup, reorder, corrupt, mark or delay";
 	}
 	if (!strcmp(name, "dir")) {
 		*ok = parse_dir(s, &r->dir);

@@ -39,7 +39,7 @@ static struct fault_verdict judge(struct fault_stream *s, uint64_t now, uint8_t 
 }
 
 struct tally {
-	uint32_t lost, dup, reordered, corrupt;
+	uint32_t lost, dup, reordered, corrupt, marked;
 	uint64_t mark; /* mixes which packets it hit and when they arrive */
 };
 
@@ -54,6 +54,7 @@ static struct tally run(struct fault_stream *s)
 		t.dup += v.is_dup;
 		t.reordered += v.is_reordered;
 		t.corrupt += v.is_corrupt;
+		t.marked += v.is_marked;
 		t.mark = t.mark * 31 + (uint64_t)v.fate + 2u * v.is_dup + 4u * v.is_corrupt + v.due;
 	}
 	return t;
@@ -64,7 +65,7 @@ static const struct {
 	const char *text;
 	enum fault_dir dir;
 	unsigned port;
-	uint32_t lost, dup, reordered, corrupt;
+	uint32_t lost, dup, reordered, corrupt, marked;
 } tallies[] = {
 	{ "drop=1% seed=7", FAULT_TX, 0, 965, 0, 0, 0 },
 	{ "drop=1% seed=7", FAULT_RX, 0, 1007, 0, 0, 0 },
@@ -73,6 +74,7 @@ static const struct {
 	{ "dup=50% corrupt=0.01%", FAULT_TX, 0, 0, 50267, 0, 14 },
 	{ "drop=5% dup=5% reorder=5% corrupt=5% jitter=1us seed=1", FAULT_RX, 3, 5003, 5089, 5064,
 	  5045 },
+	{ "drop=1% mark=10% seed=7", FAULT_TX, 0, 965, 0, 0, 0, 9818 },
 };
 
 START_TEST(one_seed_gives_one_outcome)
@@ -85,9 +87,9 @@ START_TEST(one_seed_gives_one_outcome)
 	t = run(&s);
 	ck_assert_msg(t.lost == tallies[_i].lost && t.dup == tallies[_i].dup &&
 			      t.reordered == tallies[_i].reordered &&
-			      t.corrupt == tallies[_i].corrupt,
-		      "%s: lost %u dup %u reordered %u corrupt %u", tallies[_i].text, t.lost, t.dup,
-		      t.reordered, t.corrupt);
+			      t.corrupt == tallies[_i].corrupt && t.marked == tallies[_i].marked,
+		      "%s: lost %u dup %u reordered %u corrupt %u marked %u", tallies[_i].text,
+		      t.lost, t.dup, t.reordered, t.corrupt, t.marked);
 }
 END_TEST
 
@@ -221,14 +223,10 @@ static const struct probe {
 	uint32_t qpn, psn;
 	enum fault_dir dir;
 } probes[] = {
-	{ BTH_SEND_ONLY, 17, 5, FAULT_TX },
-	{ BTH_READ_RESP_FIRST, 17, 6, FAULT_RX },
-	{ BTH_READ_RESP_MIDDLE, 17, 7, FAULT_TX },
-	{ BTH_READ_RESP_MIDDLE, 17, 8, FAULT_RX },
-	{ BTH_READ_RESP_MIDDLE, 18, 9, FAULT_RX },
-	{ BTH_READ_RESP_MIDDLE, 17, 10, FAULT_RX },
-	{ BTH_UD | BTH_SEND_ONLY, 1, 11, FAULT_TX },
-	{ 0x81, 17, 0, FAULT_RX },
+	{ BTH_SEND_ONLY, 17, 5, FAULT_TX },          { BTH_READ_RESP_FIRST, 17, 6, FAULT_RX },
+	{ BTH_READ_RESP_MIDDLE, 17, 7, FAULT_TX },   { BTH_READ_RESP_MIDDLE, 17, 8, FAULT_RX },
+	{ BTH_READ_RESP_MIDDLE, 18, 9, FAULT_RX },   { BTH_READ_RESP_MIDDLE, 17, 10, FAULT_RX },
+	{ BTH_UD | BTH_SEND_ONLY, 1, 11, FAULT_TX }, { 0x81, 17, 0, FAULT_RX },
 	{ BTH_READ_RESP_MIDDLE, 17, 8, FAULT_RX },
 };
 #define N_PROBES ((int)(sizeof(probes) / sizeof(probes[0])))
@@ -250,7 +248,7 @@ static const struct {
 	{ "--once psn=8 nth=2", 8 },
 	{ "--once psn=8 opcode=send-only", -1 },
 	{ "--once opcode=send-only nth=2", 6 },
-	{ "--once opcode=send-middle", -1 },   /* 0x81 is no SEND */
+	{ "--once opcode=send-middle", -1 }, /* 0x81 is no SEND */
 	{ "--once opcode=cnp", 7 },
 	{ "--once qpn=18", 4 },
 };
@@ -382,10 +380,37 @@ START_TEST(damage_to_a_frame_without_bth_stays_within_it)
 }
 END_TEST
 
+/* As a switch marks: of ECN-capable packets the IP header, with its checksum; no ICRC sees it. */
+START_TEST(a_mark_is_congestion_experienced_where_the_packet_is_capable)
+{
+	for (uint8_t ecn = 0; ecn < 4; ecn++) {
+		uint64_t seed = ecn;
+		struct packet pk = sample_packet(BTH_SEND_ONLY, 100, &seed), got;
+		struct net_path path = sample_path((enum sample_net)_i);
+		struct net_template t;
+		struct frame_room room;
+		struct frame f = frame_empty(&room);
+
+		path.tclass = (uint8_t)(0x68 | ecn);
+		f.n_segs = 1;
+		f.seg[0] = (struct frame_seg) { f.buf, 100 };
+		memset(f.buf, 0x5a, 100);
+		net_template_build(&t, &path);
+		packet_build(&pk, &t, &f);
+		ck_assert_int_eq(fault_mark(&f), ecn != 0);
+		ck_assert_int_eq(packet_parse(&got, &f, true), PACKET_OK);
+		ck_assert_uint_eq(got.net.tclass, ecn ? 0x6b : 0x68);
+		f.head_len = 20;
+		ck_assert(!fault_mark(&f));
+	}
+}
+END_TEST
+
 START_TEST(quiet_rules_are_those_that_change_nothing)
 {
-	static const char *const loud[] = { "drop=0.0000001%", "dup=1%", "reorder=1%", "corrupt=1%",
-					    "delay=1ns", "jitter=1ns", "rate=1bit", "partition=on",
+	static const char *const loud[] = { "drop=0.0000001%", "dup=1%",    "reorder=1%",
+					    "corrupt=1%",      "mark=1%",   "delay=1ns",
+					    "jitter=1ns",      "rate=1bit", "partition=on",
 					    "--once" };
 
 	rules("seed=9 dir=tx hold=1s drop=0 delay=0 rate=0 partition=off");
@@ -420,6 +445,8 @@ Suite *suite_make(void)
 	tcase_add_test(tc, a_packet_is_read_from_its_frame);
 	tcase_add_loop_test(tc, damage_is_always_found_by_the_receiver, 0, SAMPLE_N_NETS);
 	tcase_add_test(tc, damage_to_a_frame_without_bth_stays_within_it);
+	tcase_add_loop_test(tc, a_mark_is_congestion_experienced_where_the_packet_is_capable, 0,
+			    SAMPLE_N_NETS);
 	tcase_add_test(tc, quiet_rules_are_those_that_change_nothing);
 	suite_add_tcase(s, tc);
 	return s;
