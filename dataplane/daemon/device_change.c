@@ -20,6 +20,23 @@ int device_net_look(struct netdev *now, const struct config_device *c)
 	return 0;
 }
 
+bool device_net_take_mac(struct device_net *n, const struct netdev *now)
+{
+	static const uint8_t none[6];
+	uint8_t gid[GID_LEN];
+
+	if (n->link != LINK_PACKET || n->is_switched || !memcmp(now->mac, none, sizeof(none)) ||
+	    !memcmp(now->mac, n->mac, sizeof(n->mac)))
+		return false;
+	memcpy(n->mac, now->mac, sizeof(n->mac));
+	memcpy(n->gids.mac, now->mac, sizeof(n->gids.mac));
+	gid_from_mac(gid, n->mac);
+	gid_table_del(&n->gids, 0);
+	n->kernel_gids &= ~1u;
+	gid_table_add(&n->gids, gid);
+	return true;
+}
+
 bool device_net_take(struct device_net *n, const struct netdev *now)
 {
 	struct netdev_diff diff;

@@ -34,6 +34,12 @@ int device_net_make(struct device_net *n, const struct config_device *c, unsigne
 int device_net_look(struct netdev *now, const struct config_device *c);
 
 /*
+ * The interface was made anew: with it a packet device gets another MAC, and GID 0 that is made of
+ * it. On the switch it keeps its own, by which the others know it. True: the table changed.
+ */
+bool device_net_take_mac(struct device_net *n, const struct netdev *now);
+
+/*
  * Takes that over: state and GIDs. Entries of the table that stay keep their index, and the first
  * stays always. True: the table changed.
  */

@@ -154,6 +154,41 @@ void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN])
 	}
 }
 
+struct mac_call {
+	struct link_port *inner, *outer;
+	const uint8_t *mac;
+};
+
+static void change_mac(struct worker *w, uint64_t now, void *arg)
+{
+	const struct mac_call *c = arg;
+
+	(void)w;
+	(void)now;
+	memcpy(c->inner->mac, c->mac, 6);
+	memcpy(c->outer->mac, c->mac, 6);
+}
+
+void links_move(struct links *l, unsigned index, const struct netdev *now, const uint8_t mac[6])
+{
+	struct links_device *dev = &l->dev[index];
+	int err;
+
+	if (dev->kind != LINK_PACKET)
+		return;
+	memcpy(dev->mac, mac, sizeof(dev->mac));
+	for (unsigned w = 0; w < l->d->n_workers; w++) {
+		struct mac_call c = { dev->inner[w], dev->outer[w], mac };
+
+		worker_call(l->d->worker[w], change_mac, &c);
+	}
+	err = link_packet_move(dev->packet, now->index);
+	if (err)
+		log_error("interface %s was made anew, and its packets cannot be had: %s",
+			  now->name, strerror(-err));
+	neighbours_move(dev->neighbours, now, mac);
+}
+
 uint32_t links_mtu(const struct links *l, unsigned index)
 {
 	return l->dev[index].kind == LINK_DPDK ? link_dpdk_mtu(l->dev[index].dpdk) : 0;

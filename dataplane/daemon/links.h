@@ -44,6 +44,9 @@ struct daemon *links_daemon(const struct links *l);
 int links_add_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN], unsigned if_index);
 void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN]);
 
+/* The interface behind the device was removed and made anew; mac: the device's from now on. */
+void links_move(struct links *l, unsigned index, const struct netdev *now, const uint8_t mac[6]);
+
 /* The largest IP packet from now on. */
 void links_set_mtu(struct links *l, unsigned index, uint32_t ip_mtu);
 

@@ -62,6 +62,11 @@ static void probe(const struct neighbours *n, const uint8_t gid[GID_LEN])
 		sendto(n->probe6, NULL, 0, MSG_DONTWAIT, (struct sockaddr *)&in6, sizeof(in6));
 }
 
+static void bind_probe(int fd, const char *interface)
+{
+	setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, (socklen_t)strlen(interface));
+}
+
 static int open_probe(int family, const char *interface)
 {
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
@@ -72,7 +77,7 @@ static int open_probe(int family, const char *interface)
 		setsockopt(fd, IPPROTO_IP, IP_TTL, &one, sizeof(one));
 	else
 		setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, (socklen_t)strlen(interface));
+	bind_probe(fd, interface);
 	return fd;
 }
 
@@ -149,6 +154,23 @@ static void do_round(struct neighbours *n)
 		is_lost |= !is_known;
 	}
 	set_round(n, is_lost ? ROUND_LOST_S : ROUND_S);
+}
+
+void neighbours_move(struct neighbours *n, const struct netdev *dev, const uint8_t mac[6])
+{
+	n->interface = dev->index;
+	memcpy(n->mac, mac, sizeof(n->mac));
+	bind_probe(n->probe4, dev->name);
+	bind_probe(n->probe6, dev->name);
+	for (unsigned i = 0; i < NEIGH_SLOTS; i++) {
+		uint8_t gid[GID_LEN];
+		bool is_known;
+
+		if (neigh_get(&n->table, i, gid, &is_known))
+			look_up(n, i, gid);
+	}
+	/* Its addresses may still be on their way. */
+	set_round(n, ROUND_LOST_S);
 }
 
 static void listen_to_kernel(struct neighbours *n)

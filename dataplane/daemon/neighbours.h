@@ -18,6 +18,9 @@ int neighbours_create(struct neighbours **out, const struct netdev *dev, void (*
 		      void *ctx);
 void neighbours_destroy(struct neighbours *n);
 
+/* The interface is another one now, of the same name: all ways are looked up again. mac: ours. */
+void neighbours_move(struct neighbours *n, const struct netdev *dev, const uint8_t mac[6]);
+
 /* What links read. */
 struct neigh_table *neighbours_table(struct neighbours *n);
 

@@ -49,18 +49,23 @@ static void apply(struct portwatch *p, struct device *dev, struct netdev *now)
 
 static void look(struct portwatch *p, struct device *dev)
 {
-	bool was_up = device_is_up(dev), has_gids;
+	bool was_up = device_is_up(dev), has_mac = false, has_gids;
 	struct netdev now;
 
 	/* Out of descriptors, say: better what was than nothing. */
 	if (device_net_look(&now, &dev->asked))
 		return;
+	if (now.index && now.index != dev->net.dev.index) {
+		has_mac = device_net_take_mac(&dev->net, &now);
+		memcpy(dev->mac, dev->net.mac, sizeof(dev->mac));
+		links_move(p->l, dev->index, &now, dev->mac);
+	}
 	apply(p, dev, &now);
 	if (device_net_take_mtu(&dev->net, &dev->asked, &now)) {
 		log_info("device %s: the path MTU is %u", dev->name, dev->net.path_mtu);
 		links_set_mtu(p->l, dev->index, dev->net.ip_mtu);
 	}
-	has_gids = device_net_take(&dev->net, &now);
+	has_gids = device_net_take(&dev->net, &now) || has_mac;
 	dev->gids = dev->net.gids;
 	if (device_is_up(dev) != was_up)
 		device_event_port(dev);

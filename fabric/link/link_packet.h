@@ -41,5 +41,11 @@ int link_packet_create(struct link_packet **out, const struct link_packet_conf *
 void link_packet_add_addr(struct link_packet *l, const uint8_t addr[GID_LEN]);
 void link_packet_del_addr(struct link_packet *l, const uint8_t addr[GID_LEN]);
 
+/*
+ * The interface was removed, and one of its name made: goes on with that one, whose addresses are
+ * told as before. Control thread. 0 or a negative errno.
+ */
+int link_packet_move(struct link_packet *l, unsigned interface);
+
 /* No worker may use the ports any more. */
 void link_packet_destroy(struct link_packet *l);

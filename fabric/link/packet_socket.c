@@ -123,11 +123,19 @@ static int join_groups(int fd, unsigned interface)
 	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof(m)) ? -errno : 0;
 }
 
-static int set_up(int fd, unsigned interface, const struct packet_filter *filter)
+int packet_socket_move(int fd, unsigned interface)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET,
 				  .sll_protocol = htons(ETH_P_ALL),
 				  .sll_ifindex = (int)interface };
+
+	if (bind(fd, (struct sockaddr *)&to, sizeof(to)))
+		return -errno;
+	return join_groups(fd, interface);
+}
+
+static int set_up(int fd, unsigned interface, const struct packet_filter *filter)
+{
 	struct sock_filter code[MAX_CODE];
 	struct sock_fprog prog = { (unsigned short)make_filter(code, filter), code };
 	int err;
@@ -138,9 +146,7 @@ static int set_up(int fd, unsigned interface, const struct packet_filter *filter
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)))
 		return -errno;
 	err = set_option(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
-	if (!err && bind(fd, (struct sockaddr *)&to, sizeof(to)))
-		err = -errno;
-	return err ? err : join_groups(fd, interface);
+	return err ? err : packet_socket_move(fd, interface);
 }
 
 int packet_socket_open(unsigned interface, const struct packet_filter *filter)

@@ -30,6 +30,9 @@ struct packet_filter {
  */
 int packet_socket_open(unsigned interface, const struct packet_filter *filter);
 
+/* An interface of that name was removed and made anew: the same socket, on the new one. */
+int packet_socket_move(int fd, unsigned interface);
+
 /* Packets that found the socket's buffer full since this was asked last. */
 uint32_t packet_socket_overruns(int fd);
 

@@ -40,6 +40,11 @@ class Lab:
             raise
         return self
 
+    def rejoin(self):
+        """The interfaces are removed, and others of their names made."""
+        self.ip("a", "link", "del", "veth0")
+        self._join()
+
     def _join(self):
         sh("ip", "link", "add", "veth0", "netns", self.name["a"], "type", "veth", "peer", "name",
            "veth0", "netns", self.name["b"])

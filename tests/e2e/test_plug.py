@@ -14,6 +14,13 @@ def status(d):
     return json.loads(d.command("status", "--json").output)
 
 
+PACKET = "link=packet,interface=veth0"
+
+
+def packets(d):
+    return status(d)["devices"][0]["counters"]["rx_packets"]
+
+
 def names(d):
     return [x["name"] for x in status(d)["devices"]]
 
@@ -268,6 +275,35 @@ def _():
             said(p, "PORT_ACTIVE port 1, it is 4")
             p.kill()
             pingpong(d, "uroce0", "uroce0", host="127.0.0.1")
+
+
+@case("a packet device goes on when its interface is removed and made anew, and so do its QPs")
+def _():
+    lab = Lab()
+    with lab, Daemon("--device", PACKET, netns=lab.netns["a"]) as a, \
+            Daemon("--device", PACKET, netns=lab.netns["b"]) as b:
+        p = watch(a, "ports", "uroce0")
+        port = free_port()
+        # A timeout of a second, seven times.
+        args = ["ib_write_lat", "-d", "uroce0", "-F", "-x", "1", "-n", "10000", "-u", "18",
+                "-p", port]
+        s = a.start(*args)
+        wait_for("the server listens", lambda: is_listening(port, s.pid))
+        c = b.start(*args, ADDR["a"])
+        wait_for("packets flow", lambda: packets(a) > 1000)
+        lab.rejoin()
+        said(p, "PORT_ERR port 1, it is 1")
+        said(p, "PORT_ACTIVE port 1, it is 4")
+        before = packets(a)
+        wait_for("packets flow again", lambda: packets(a) > before + 1000)
+        assert c.wait(90) == 0, c.describe(c.proc.poll())
+        assert s.wait(30) == 0, s.describe(s.proc.poll())
+        p.kill()
+        for gid in "012":
+            port = free_port()
+            args = ["-d", "uroce0", "-n", "100", "-c", "-g", gid, "-p", port]
+            a.pair(["ibv_rc_pingpong", *args], ["ibv_rc_pingpong", *args, ADDR["a"]], port,
+                   client_daemon=b)
 
 
 @case("packet devices come and go, and follow their interface")

@@ -220,6 +220,37 @@ END_TEST
 
 #define MEMIF "link=dpdk,addr=198.18.7.1,devargs=net_memif0,socket=/m"
 
+START_TEST(a_packet_device_takes_the_mac_of_an_interface_made_anew)
+{
+	struct netdev now;
+	struct device_net n;
+	struct config_device c = { .link = LINK_PACKET, .interface = "u0" };
+
+	if (!has_netns)
+		return;
+	ck_assert_int_eq(make(&n, "link=packet,interface=u0"), 0);
+	assert_gid(&n, 0, "fe80::ff:fe00:aa", true);
+	ck_assert_int_eq(device_net_look(&now, &c), 0);
+	ck_assert(!device_net_take_mac(&n, &now));
+	ck_assert_int_eq(system("ip link del u0 && "
+				"ip link add u0 address 02:00:00:00:00:bb type veth peer u1 && "
+				"ip link set u0 up && ip addr add 192.0.2.1/24 dev u0"),
+			 0);
+	ck_assert_int_eq(device_net_look(&now, &c), 0);
+	ck_assert_uint_ne(now.index, n.dev.index);
+	ck_assert(device_net_take_mac(&n, &now));
+	ck_assert_mem_eq(n.mac, "\2\0\0\0\0\xbb", 6);
+	assert_gid(&n, 0, "fe80::ff:fe00:bb", false);
+	device_net_take(&n, &now);
+	assert_gid(&n, 1, "192.0.2.1", true);
+	/* On the switch the others know it by its MAC. */
+	ck_assert_int_eq(make(&n, "uplink=packet,interface=u0"), 0);
+	now.mac[5] = 0xcc;
+	ck_assert(!device_net_take_mac(&n, &now));
+	ck_assert_mem_eq(n.mac, "\2\0\0\0\0\xbb", 6);
+}
+END_TEST
+
 START_TEST(memif_gets_a_buffer_for_a_whole_packet)
 {
 	struct device_net n;
@@ -283,6 +314,7 @@ Suite *suite_make(void)
 	tcase_add_test(tc, gids_follow_the_addresses_and_keep_their_index);
 	tcase_add_test(tc, the_mtu_follows_but_never_below_what_roce_needs);
 	tcase_add_test(tc, an_interface_made_anew_has_all_its_addresses_anew);
+	tcase_add_test(tc, a_packet_device_takes_the_mac_of_an_interface_made_anew);
 	tcase_add_test(tc, memif_gets_a_buffer_for_a_whole_packet);
 	tcase_add_test(tc, what_a_memif_peer_could_do_harm_with_is_refused);
 	tcase_add_test(tc, a_link_limits_the_mtu_for_good);
