@@ -11,16 +11,24 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
 
 #define N_MBUFS 1024u
 #define N_DESC  256u
 /* Its fill ring has that many whatever it is told, and starves with fewer. */
 #define N_DESC_AF_XDP 2048u
 /* Room for the largest frame in one mbuf, where the driver does not need them smaller. */
-#define ROOM        (RTE_PKTMBUF_HEADROOM + 4352u)
-#define ROOM_JUMBO  (RTE_PKTMBUF_HEADROOM + ETHDEV_BYTES)
-#define MTU_JUMBO   4300u
-#define ROOM_AF_XDP 3648u /* with what stands before it within a page: its memory is in pages */
+#define ROOM       (RTE_PKTMBUF_HEADROOM + 4352u)
+#define ROOM_JUMBO (RTE_PKTMBUF_HEADROOM + ETHDEV_BYTES)
+#define MTU_JUMBO  4300u
+/*
+ * With what stands before it just a page: the driver tells the kernel that its memory is as long as
+ * all mbufs one behind the other, where a pool puts none across two pages. What lies beyond would
+ * be lost, and its mbuf with it.
+ */
+#define PAGE_BYTES     4096u
+#define ROOM_AF_XDP    (PAGE_BYTES - RTE_MEMPOOL_ALIGN - sizeof(struct rte_mbuf))
+#define AF_XDP_LONGEST 3520u /* what the kernel leaves of it behind its own headroom */
 /* What the kernel puts before a frame in its ring, and the driver's own sizes. */
 #define AF_PACKET_HEAD 66u
 #define AF_PACKET_SIZE 2048u
@@ -46,11 +54,33 @@ static uint32_t longest(const struct ethdev *e, const char *devargs, bool has_ch
 
 	if (!strncmp(devargs, "net_af_packet", 13))
 		n = argument(devargs, ",framesz=", AF_PACKET_SIZE) - AF_PACKET_HEAD;
+	else if (e->is_af_xdp)
+		n = AF_XDP_LONGEST;
 	else if (!strncmp(devargs, "net_memif", 9))
 		n = argument(devargs, ",bsize=", MEMIF_SIZE);
 	if (!has_chains && room - RTE_PKTMBUF_HEADROOM < n)
 		n = room - RTE_PKTMBUF_HEADROOM;
 	return n < ETHDEV_BYTES ? n : ETHDEV_BYTES;
+}
+
+/* Without the bytes that a pool adds to spread objects over the channels of the memory. */
+static struct rte_mempool *make_af_xdp_pool(const char *name)
+{
+	struct rte_pktmbuf_pool_private p = { .mbuf_data_room_size = ROOM_AF_XDP };
+	struct rte_mempool *mp = rte_mempool_create_empty(
+		name, 3 * N_DESC_AF_XDP, sizeof(struct rte_mbuf) + ROOM_AF_XDP, 0, sizeof(p),
+		SOCKET_ID_ANY, RTE_MEMPOOL_F_NO_SPREAD);
+
+	if (!mp)
+		return NULL;
+	rte_mempool_set_ops_byname(mp, rte_mbuf_best_mempool_ops(), NULL);
+	rte_pktmbuf_pool_init(mp, &p);
+	if (rte_mempool_populate_default(mp) < 0) {
+		rte_mempool_free(mp);
+		return NULL;
+	}
+	rte_mempool_obj_iter(mp, rte_pktmbuf_init, NULL);
+	return mp;
 }
 
 static int make_pool(struct ethdev *e, const char *devargs, uint16_t mtu)
@@ -61,8 +91,9 @@ static int make_pool(struct ethdev *e, const char *devargs, uint16_t mtu)
 
 	e->is_af_xdp = !strncmp(devargs, "net_af_xdp", 10);
 	snprintf(name, sizeof(name), "ethdev%u", atomic_fetch_add(&serial, 1));
-	e->pool = rte_pktmbuf_pool_create(name, e->is_af_xdp ? 3 * N_DESC_AF_XDP : N_MBUFS, 0, 0,
-					  e->is_af_xdp ? ROOM_AF_XDP : room, SOCKET_ID_ANY);
+	e->pool = e->is_af_xdp ? make_af_xdp_pool(name)
+			       : rte_pktmbuf_pool_create(name, N_MBUFS, 0, 0, (uint16_t)room,
+							 SOCKET_ID_ANY);
 	return e->pool ? 0 : -ENOMEM;
 }
 
@@ -168,8 +199,7 @@ bool ethdev_out_add(const struct ethdev *e, struct ethdev_out *o, const uint8_t 
 		uint16_t n = len < room ? (uint16_t)len : room;
 
 		if (!n) {
-			struct rte_mbuf *more =
-				e->has_chains ? rte_pktmbuf_alloc(e->pool) : NULL;
+			struct rte_mbuf *more = e->has_chains ? rte_pktmbuf_alloc(e->pool) : NULL;
 
 			if (!more)
 				return false;
