@@ -11,6 +11,7 @@
 #include "dataplane/daemon/links_inner.h"
 #include "dataplane/daemon/log.h"
 #include "dataplane/daemon/neighbours.h"
+#include "dataplane/daemon/sandbox.h"
 #include "dataplane/daemon/worker.h"
 #include "fabric/link/link_dpdk.h"
 #include "fabric/link/link_fault.h"
@@ -87,145 +88,9 @@ struct daemon *links_daemon(const struct links *l)
 	return l->d;
 }
 
-struct addr_call {
-	struct link_port *port;
-	struct link_udp_socks *socks; /* to add, or NULL: to remove */
-	const uint8_t *gid;
-	int err;
-};
-
-static void change_addr(struct worker *w, uint64_t now, void *arg)
-{
-	struct addr_call *c = arg;
-
-	(void)w;
-	(void)now;
-	if (c->socks)
-		c->err = link_udp_attach(c->port, c->socks);
-	else
-		link_udp_detach(c->port, c->gid);
-}
-
-static int add_udp_addr(struct links *l, struct links_device *dev, const struct link_udp_addr *a)
-{
-	struct link_udp_socks *s;
-	int err = link_udp_open(dev->udp, a, &s);
-
-	if (err)
-		return err;
-	for (unsigned w = 0; w < l->d->n_workers; w++) {
-		struct addr_call c = { dev->inner[w], s, NULL, 0 };
-
-		worker_call(l->d->worker[w], change_addr, &c);
-		err = err ? err : c.err;
-	}
-	link_udp_opened(s);
-	return err;
-}
-
-int links_add_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN], unsigned if_index)
-{
-	struct links_device *dev = &l->dev[index];
-	struct link_udp_addr a = { .scope_id = gid_is_link_local(gid) ? if_index : 0 };
-	char text[GID_TEXT_LEN];
-	int err;
-
-	if (dev->kind == LINK_PACKET)
-		link_packet_add_addr(dev->packet, gid);
-	if (dev->kind != LINK_UDP)
-		return 0;
-	memcpy(a.gid, gid, GID_LEN);
-	err = add_udp_addr(l, dev, &a);
-	if (err)
-		log_error("address %s cannot be served: %s", gid_format(gid, text), strerror(-err));
-	return err;
-}
-
-void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN])
-{
-	struct links_device *dev = &l->dev[index];
-
-	if (dev->kind == LINK_PACKET)
-		link_packet_del_addr(dev->packet, gid);
-	for (unsigned w = 0; dev->kind == LINK_UDP && w < l->d->n_workers; w++) {
-		struct addr_call c = { dev->inner[w], NULL, gid, 0 };
-
-		worker_call(l->d->worker[w], change_addr, &c);
-	}
-}
-
-struct mac_call {
-	struct link_port *inner, *outer;
-	const uint8_t *mac;
-};
-
-static void change_mac(struct worker *w, uint64_t now, void *arg)
-{
-	const struct mac_call *c = arg;
-
-	(void)w;
-	(void)now;
-	memcpy(c->inner->mac, c->mac, 6);
-	memcpy(c->outer->mac, c->mac, 6);
-}
-
-void links_move(struct links *l, unsigned index, const struct netdev *now, const uint8_t mac[6])
-{
-	struct links_device *dev = &l->dev[index];
-	int err;
-
-	if (dev->kind != LINK_PACKET)
-		return;
-	memcpy(dev->mac, mac, sizeof(dev->mac));
-	for (unsigned w = 0; w < l->d->n_workers; w++) {
-		struct mac_call c = { dev->inner[w], dev->outer[w], mac };
-
-		worker_call(l->d->worker[w], change_mac, &c);
-	}
-	err = link_packet_move(dev->packet, now->index);
-	if (err)
-		log_error("interface %s was made anew, and its packets cannot be had: %s",
-			  now->name, strerror(-err));
-	neighbours_move(dev->neighbours, now, mac);
-}
-
 uint32_t links_mtu(const struct links *l, unsigned index)
 {
 	return l->dev[index].kind == LINK_DPDK ? link_dpdk_mtu(l->dev[index].dpdk) : 0;
-}
-
-/* What the device sees of its link, but for faults. */
-static struct link_port *const *port_of(const struct links_device *dev)
-{
-	return dev->is_switched ? dev->joint : dev->inner;
-}
-
-struct mtu_call {
-	struct link_port *inner, *joint, *outer;
-	uint16_t mtu;
-};
-
-static void change_mtu(struct worker *w, uint64_t now, void *arg)
-{
-	const struct mtu_call *c = arg;
-
-	(void)w;
-	(void)now;
-	c->inner->mtu = c->joint->mtu = c->outer->mtu = c->mtu;
-}
-
-void links_set_mtu(struct links *l, unsigned index, uint32_t ip_mtu)
-{
-	struct links_device *dev = &l->dev[index];
-
-	for (unsigned w = 0; w < l->d->n_workers; w++) {
-		struct mtu_call c = { dev->inner[w], port_of(dev)[w], dev->outer[w],
-				      (uint16_t)ip_mtu };
-
-		worker_call(l->d->worker[w], change_mtu, &c);
-	}
-	if (dev->is_switched)
-		link_switch_set_mtu(l->sw, dev->mac, (uint16_t)ip_mtu);
 }
 
 void links_del_device(struct links *l, unsigned index)
@@ -340,11 +205,18 @@ static int open_dpdk(struct links *l, struct links_device *dev, const struct dev
 	return link_dpdk_create(&dev->dpdk, &conf, dev->inner);
 }
 
+static bool needs_bpf(const struct device_net *net)
+{
+	return net->link == LINK_DPDK && !strncmp(net->devargs, "net_af_xdp", 10);
+}
+
 /* Of the links that may need to be told of neighbours. */
 static int open_wire(struct links *l, struct links_device *dev, const struct device_net *net)
 {
 	int err = pool_for(l, net) ? 0 : -ENOMEM;
 
+	if (!err && needs_bpf(net) && sandbox_is_entered())
+		err = -EPERM;
 	if (!err && net->asks_kernel)
 		err = neighbours_create(&dev->neighbours, &net->dev, wake_all, l->d);
 	if (err)
@@ -397,6 +269,9 @@ static const char *why(const struct device_net *net, int err, char *text, size_t
 	if (err == -EEXIST && net->is_switched)
 		return "another device on the switch has its MAC; give each an interface (a "
 		       "macvlan, say) or an addr of its own";
+	if (err == -EPERM && needs_bpf(net))
+		return "its BPF program cannot be loaded any more; name the device when the daemon "
+		       "starts, by --device or in its configuration file";
 	if (net->link == LINK_DPDK)
 		snprintf(text, size, "%s: %s; its driver's own words are above", net->devargs,
 			 strerror(-err));
@@ -419,7 +294,7 @@ int links_add_device(struct links *l, unsigned index, const struct device_net *n
 			  device_link_name[net->link], why(net, err, text, sizeof(text)));
 		return err;
 	}
-	dev->fault = link_fault_create(port_of(dev), l->d->n_workers, dev->outer);
+	dev->fault = link_fault_create(links_port(dev), l->d->n_workers, dev->outer);
 	if (!dev->fault) {
 		close_link(l, dev);
 		return -ENOMEM;
@@ -458,7 +333,7 @@ void links_ask(void *ctx, unsigned index, const uint8_t gid[GID_LEN])
 
 void links_count(const struct links *l, unsigned index, struct metrics_port *out)
 {
-	struct link_port *const *port = port_of(&l->dev[index]);
+	struct link_port *const *port = links_port(&l->dev[index]);
 
 	for (unsigned w = 0; w < l->d->n_workers; w++) {
 		struct link_counters c;

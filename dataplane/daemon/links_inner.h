@@ -29,3 +29,9 @@ struct links {
 	struct frame_pool *pool; /* of links off the switch; made when the first needs it */
 	struct links_device dev[CONFIG_MAX_DEVICES];
 };
+
+/* What the device sees of its link, but for faults. */
+static inline struct link_port *const *links_port(const struct links_device *dev)
+{
+	return dev->is_switched ? dev->joint : dev->inner;
+}

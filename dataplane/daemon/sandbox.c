@@ -64,6 +64,13 @@ static int add_rules(scmp_filter_ctx ctx)
 #endif
 #endif
 
+static bool is_entered;
+
+bool sandbox_is_entered(void)
+{
+	return is_entered;
+}
+
 int sandbox_enter(void)
 {
 #ifdef IS_SANITIZED
@@ -80,5 +87,6 @@ int sandbox_enter(void)
 	if (!err)
 		err = seccomp_load(ctx);
 	seccomp_release(ctx);
+	is_entered = !err;
 	return err;
 }

@@ -6,8 +6,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 /*
  * Once, when all is set up: holds for every thread. 0 or a negative errno; -EOPNOTSUPP in
  * a build with sanitizers.
  */
 int sandbox_enter(void);
+
+/* Have we given up those calls? */
+bool sandbox_is_entered(void);

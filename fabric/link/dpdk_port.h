@@ -16,8 +16,12 @@ struct link_dpdk {
 	struct ethdev eth;
 	struct ether_host host; /* table NULL: a kernel is the host */
 	uint16_t vlan;
+	unsigned interface; /* the kernel's, whose addresses are guarded; 0: ours alone */
 	unsigned n_guards;
-	int guard[ETHER_HOST_ADDRS];
+	struct {
+		int fd;
+		uint8_t addr[GID_LEN];
+	} guard[ETHER_HOST_ADDRS];
 	struct handoff *handoff; /* received, to their workers */
 	struct handoff *out;     /* to be sent, from other workers */
 	unsigned n_workers;

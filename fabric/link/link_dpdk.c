@@ -85,19 +85,56 @@ static int make_host(struct link_dpdk *l, const struct link_dpdk_conf *conf)
 		return -ENOMEM;
 	memcpy(l->host.mac, conf->mac, 6);
 	l->host.vlan = conf->vlan;
-	for (unsigned i = 0; i < conf->n_addrs && i < ETHER_HOST_ADDRS; i++)
-		memcpy(l->host.addr[l->host.n_addrs++], conf->addr[i], GID_LEN);
+	for (unsigned i = 0; i < conf->n_addrs; i++)
+		link_dpdk_add_addr(l, conf->addr[i]);
 	return 0;
 }
 
-/* As for a packet link: the kernel sees the packets too. */
-static void guard(struct link_dpdk *l, const struct link_dpdk_conf *conf)
+void link_dpdk_add_addr(struct link_dpdk *l, const uint8_t gid[GID_LEN])
 {
-	for (unsigned i = 0; conf->neigh && i < conf->n_addrs && i < ETHER_HOST_ADDRS; i++) {
-		int fd = packet_guard_open(conf->addr[i], conf->interface);
+	struct ether_host *h = &l->host;
 
-		if (fd >= 0)
-			l->guard[l->n_guards++] = fd;
+	for (unsigned i = 0; i < h->n_addrs; i++)
+		if (!memcmp(h->addr[i], gid, GID_LEN))
+			return;
+	if (h->table && h->n_addrs < ETHER_HOST_ADDRS)
+		memcpy(h->addr[h->n_addrs++], gid, GID_LEN);
+}
+
+/* The first is made from the MAC, and stays. */
+void link_dpdk_del_addr(struct link_dpdk *l, const uint8_t gid[GID_LEN])
+{
+	struct ether_host *h = &l->host;
+
+	for (unsigned i = 1; i < h->n_addrs; i++) {
+		if (memcmp(h->addr[i], gid, GID_LEN))
+			continue;
+		memmove(h->addr[i], h->addr[i + 1], (--h->n_addrs - i) * sizeof(h->addr[0]));
+		return;
+	}
+}
+
+/* As for a packet link: the kernel sees the packets too. */
+void link_dpdk_add_guard(struct link_dpdk *l, const uint8_t gid[GID_LEN])
+{
+	int fd = l->interface && l->n_guards < ETHER_HOST_ADDRS
+			 ? packet_guard_open(gid, l->interface)
+			 : -1;
+
+	if (fd < 0)
+		return;
+	l->guard[l->n_guards].fd = fd;
+	memcpy(l->guard[l->n_guards++].addr, gid, GID_LEN);
+}
+
+void link_dpdk_del_guard(struct link_dpdk *l, const uint8_t gid[GID_LEN])
+{
+	for (unsigned i = 0; i < l->n_guards; i++) {
+		if (memcmp(l->guard[i].addr, gid, GID_LEN))
+			continue;
+		close(l->guard[i].fd);
+		l->guard[i] = l->guard[--l->n_guards];
+		return;
 	}
 }
 
@@ -130,7 +167,9 @@ static int make_all(struct link_dpdk *l, const struct link_dpdk_conf *conf)
 		err = make_port(l, conf, w);
 	if (err)
 		return err;
-	guard(l, conf);
+	l->interface = conf->neigh ? conf->interface : 0;
+	for (unsigned i = 0; i < conf->n_addrs; i++)
+		link_dpdk_add_guard(l, conf->addr[i]);
 	err = ethdev_open(&l->eth, conf->devargs, conf->mtu, !conf->interface);
 	if (!err)
 		limit_mtu(l);
@@ -182,7 +221,7 @@ void link_dpdk_destroy(struct link_dpdk *l)
 	for (unsigned w = 0; w < l->n_workers; w++)
 		free_port(l->port[w]);
 	for (unsigned i = 0; i < l->n_guards; i++)
-		close(l->guard[i]);
+		close(l->guard[i].fd);
 	handoff_destroy(l->handoff);
 	handoff_destroy(l->out);
 	free(l->host.table);

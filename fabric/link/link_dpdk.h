@@ -47,5 +47,14 @@ uint32_t link_dpdk_mtu(const struct link_dpdk *l);
 /* Somebody will send to gid: asks where it is, if that is ours to find out. By worker 0. */
 void link_dpdk_ask(struct link_dpdk *l, uint64_t now, const uint8_t gid[GID_LEN]);
 
+/*
+ * The interface got an address, or lost one. First by the control thread, for the kernel not to
+ * answer packets to it; then by worker 0, for the host that we are where no kernel is.
+ */
+void link_dpdk_add_guard(struct link_dpdk *l, const uint8_t gid[GID_LEN]);
+void link_dpdk_del_guard(struct link_dpdk *l, const uint8_t gid[GID_LEN]);
+void link_dpdk_add_addr(struct link_dpdk *l, const uint8_t gid[GID_LEN]);
+void link_dpdk_del_addr(struct link_dpdk *l, const uint8_t gid[GID_LEN]);
+
 /* No worker may use the ports any more. */
 void link_dpdk_destroy(struct link_dpdk *l);

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 
+from capture import Capture, checked_packets
 from harness import Daemon, Skip, case, free_port, run_cases, wait_for
 from lab import ADDR, Lab, sh
 from perftest import BW, LAT
@@ -171,9 +172,7 @@ def _():
             lab.ip(h, "link", "set", "br0", "addrgenmode", "none")
             lab.ip(h, "link", "set", "br0", "up")
             lab.ip(h, "addr", "add", f"fe80::{h}/64", "dev", "br0", "nodad")
-        for program in ("ib_write_bw", "ib_read_bw", "ib_send_bw"):
-            perftest(a, b, program, "-x", "1", "-n", "100", "-s", "16385", host=ADDR["a"])
-        perftest(a, b, "ib_atomic_bw", "-x", "1", "-n", "100", host=ADDR["a"])
+        all_of_perftest(a, b, "-x", "1", host=ADDR["a"])
         pair(a, b, "ibv_ud_pingpong", "-g", "0", "-n", "200", host=ADDR["a"])
         inside = ["nsenter", f"--net={lab.netns['b']}", "ping", "-c", "2", "-i", "0.2", "-w", "10"]
         gid0 = device(a)["gids"][0]
@@ -212,9 +211,89 @@ def _():
         have_af_xdp(lab)
         with a, b:
             assert device(a)["mtu"] == 2048
-            for program in ("ib_write_bw", "ib_read_bw", "ib_send_bw"):
-                perftest(a, b, program, "-x", "1", "-n", "100", "-s", "16385", host=ADDR["a"])
+            all_of_perftest(a, b, "-x", "1", host=ADDR["a"])
+            # Each of its mbufs more than once, both ways: none must be lost to the kernel.
+            perftest(a, b, "ib_write_bw", "-x", "1", "-n", "1000", "-s", "65537", "-b",
+                     host=ADDR["a"])
             pair(a, b, "ibv_ud_pingpong", "-g", "1", "-n", "200", host=ADDR["a"])
+
+
+def gid_index(daemon, gid):
+    wait_for(f"the device has {gid}", lambda: gid in device(daemon)["gids"])
+    return str(device(daemon)["gids"].index(gid))
+
+
+def new_addresses(lab, a, b, interface):
+    """An address more at both ends, while the devices run; and traffic over it."""
+    for h, host in (("a", 1), ("b", 2)):
+        lab.ip(h, "addr", "add", f"203.0.113.{host}/24", "dev", interface)
+    new = [gid_index(d, f"0000:0000:0000:0000:0000:ffff:cb00:710{i}")
+           for i, d in ((1, a), (2, b))]
+    port = free_port()
+    args = ["ibv_rc_pingpong", "-d", "uroce0", "-n", "200", "-c", "-p", port, "-g"]
+    a.pair([*args, new[0]], [*args, new[1], ADDR["a"]], port, deadline=60, client_daemon=b)
+    lab.ip("a", "addr", "del", "203.0.113.1/24", "dev", interface)
+    wait_for("the address is gone", lambda: not any("cb00:7101" in g for g in device(a)["gids"]))
+    perftest(a, b, "ib_write_bw", "-x", "1", "-n", "100", host=ADDR["a"])
+
+
+@case("af_packet, af_xdp: addresses that the interface gets and loses later")
+def _():
+    with AfPacket(4200, "framesz=4352,blocksz=69632,framecnt=512") as (a, b):
+        lab = Lab.__new__(Lab)
+        lab.name = {h: os.path.basename(d.netns) for h, d in zip("ab", (a, b))}
+        with Capture(a.netns, "veth0") as capture:
+            new_addresses(lab, a, b, "veth0")
+        seen = checked_packets(capture.path)
+        assert seen["IPv4"] > 400 and seen["icmp"] == 0, seen
+    lab = Lab(1500)
+    a, b = (Daemon("--device", "link=dpdk,devargs=net_af_xdp0,iface=veth1", netns=lab.netns[h])
+            for h in "ab")
+    with lab:
+        add_veth1(lab)
+        have_af_xdp(lab)
+        with a, b:
+            new_addresses(lab, a, b, "veth1")
+
+
+@case("devices on memif and af_packet come and go while the daemons run")
+def _():
+    lab = Lab(4200)
+    top = tempfile.mkdtemp(prefix="uroce-e2e-")
+    words = {h: [["link=dpdk", f"addr=198.18.7.{i}", f"devargs=net_memif0,role={role},"
+                  f"socket={top}/memif.sock,socket-abstract=no"],
+                 ["link=dpdk", "devargs=net_af_packet0,iface=veth0,framesz=4352,blocksz=69632"]]
+             for i, (h, role) in enumerate((("a", "server"), ("b", "client")), 1)}
+    a, b = (Daemon("--devices=1", netns=lab.netns[h]) for h in "ab")
+    try:
+        with lab, a, b:
+            for turn in range(3):
+                for spec in range(2):
+                    for h, d in (("a", a), ("b", b)):
+                        d.command("device", "add", f"name=new{spec}", *words[h][spec])
+                    port = free_port()
+                    args = ["ib_write_bw", "-d", f"new{spec}", "-F", "-x", "1", "-n", "100", "-s",
+                            "65536", "-p", port]
+                    a.pair(args, [*args, ADDR["a"]], port, deadline=60, client_daemon=b)
+                for spec in range(2):
+                    for d in (a, b):
+                        d.command("device", "del", f"new{spec}")
+                        assert len(json.loads(d.command("status", "--json").output)["devices"]) \
+                            == 2 - spec, turn
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+
+
+@case("an af_xdp device cannot be added later, and that is told in a sentence")
+def _():
+    lab = Lab(1500)
+    with lab:
+        add_veth1(lab)
+        with Daemon(netns=lab.netns["a"]) as d:
+            r = d.command("device", "add", "link=dpdk", "devargs=net_af_xdp0,iface=veth1",
+                          expect=1)
+            assert "--device" in r.output and "BPF" in r.output, r.output
+            assert len(json.loads(d.command("status", "--json").output)["devices"]) == 2
 
 
 @case("af_xdp: an MTU that its buffers do not hold is not taken up")
