@@ -51,6 +51,9 @@ struct device {
 	/* Finds gid before it is needed, where the link does that; may be NULL. */
 	void (*ask)(void *ctx, unsigned index, const uint8_t gid[GID_LEN]);
 	void *ask_ctx;
+	/* Its QPs' groups: the link takes part in one, or does not any more. May be NULL. */
+	int (*group)(void *ctx, unsigned index, const uint8_t gid[GID_LEN], bool joins);
+	struct device_group *groups;
 	struct ports ports;
 	struct engine_conf conf;
 	struct engine *engine[UROCE_MAX_WORKERS];

@@ -134,7 +134,7 @@ static struct frame_pool *pool_for(struct links *l, const struct device_net *net
 
 static int open_udp(struct links *l, struct links_device *dev, const struct device_net *net)
 {
-	struct link_udp_addr addr[NETDEV_MAX_ADDRS];
+	struct link_udp_addr addr[NETDEV_MAX_ADDRS] = { 0 };
 	struct link_udp_conf conf = { .n_workers = l->d->n_workers,
 				      .pool = pool_for(l, net),
 				      .pool_size = POOL_FRAMES,
@@ -150,6 +150,8 @@ static int open_udp(struct links *l, struct links_device *dev, const struct devi
 	for (unsigned i = 0; i < net->dev.n_addrs; i++) {
 		memcpy(addr[i].gid, net->dev.addr[i], GID_LEN);
 		addr[i].scope_id = gid_is_link_local(addr[i].gid) ? net->dev.index : 0;
+		addr[i].interface = net->dev.index;
+		addr[i].loops_groups = !net->is_switched;
 	}
 	return link_udp_create(&dev->udp, &conf, dev->inner);
 }
@@ -230,6 +232,7 @@ static int open_wire(struct links *l, struct links_device *dev, const struct dev
 static int open_link(struct links *l, struct links_device *dev, const struct device_net *net)
 {
 	dev->kind = net->link;
+	dev->interface = net->dev.index;
 	memcpy(dev->mac, net->mac, sizeof(dev->mac));
 	switch (net->link) {
 	case LINK_SWITCH:

@@ -59,6 +59,11 @@ int links_cut(struct links *l, unsigned index, bool is_cut);
 /* Of a dpdk link: finds gid before it is needed. ctx: struct links. */
 void links_ask(void *ctx, unsigned index, const uint8_t gid[GID_LEN]);
 
+/*
+ * The device takes part in a group, or does not any more. 0 or a negative errno. ctx: struct links.
+ */
+int links_group(void *ctx, unsigned index, const uint8_t gid[GID_LEN], bool joins);
+
 void links_count(const struct links *l, unsigned index, struct metrics_port *out);
 
 /*

@@ -82,10 +82,13 @@ static void change_dpdk_addr(struct links *l, struct link_dpdk *link, const uint
 int links_add_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN], unsigned if_index)
 {
 	struct links_device *dev = &l->dev[index];
-	struct link_udp_addr a = { .scope_id = gid_is_link_local(gid) ? if_index : 0 };
+	struct link_udp_addr a = { .scope_id = gid_is_link_local(gid) ? if_index : 0,
+				   .interface = if_index,
+				   .loops_groups = !dev->is_switched };
 	char text[GID_TEXT_LEN];
 	int err;
 
+	dev->interface = if_index;
 	if (dev->kind == LINK_PACKET)
 		link_packet_add_addr(dev->packet, gid);
 	if (dev->kind == LINK_DPDK)
@@ -99,6 +102,36 @@ int links_add_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN], 
 	return err;
 }
 
+static void del_udp_addr(struct links *l, struct links_device *dev, const uint8_t gid[GID_LEN])
+{
+	for (unsigned w = 0; w < l->d->n_workers; w++) {
+		struct addr_call c = { dev->inner[w], NULL, gid, 0 };
+
+		worker_call(l->d->worker[w], change_addr, &c);
+	}
+}
+
+int links_group(void *ctx, unsigned index, const uint8_t gid[GID_LEN], bool joins)
+{
+	struct links *l = ctx;
+	struct links_device *dev = &l->dev[index];
+	struct link_udp_addr a = { .interface = dev->interface };
+	int err;
+
+	/* Others get all groups that come. */
+	if (dev->kind != LINK_UDP)
+		return 0;
+	if (!joins) {
+		del_udp_addr(l, dev, gid);
+		return 0;
+	}
+	memcpy(a.gid, gid, GID_LEN);
+	err = add_udp_addr(l, dev, &a);
+	if (err)
+		del_udp_addr(l, dev, gid);
+	return err;
+}
+
 void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN])
 {
 	struct links_device *dev = &l->dev[index];
@@ -107,11 +140,8 @@ void links_del_addr(struct links *l, unsigned index, const uint8_t gid[GID_LEN])
 		link_packet_del_addr(dev->packet, gid);
 	if (dev->kind == LINK_DPDK)
 		change_dpdk_addr(l, dev->dpdk, gid, false);
-	for (unsigned w = 0; dev->kind == LINK_UDP && w < l->d->n_workers; w++) {
-		struct addr_call c = { dev->inner[w], NULL, gid, 0 };
-
-		worker_call(l->d->worker[w], change_addr, &c);
-	}
+	if (dev->kind == LINK_UDP)
+		del_udp_addr(l, dev, gid);
 }
 
 struct mac_call {

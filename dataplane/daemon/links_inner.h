@@ -13,6 +13,7 @@ struct links_device {
 	bool is_switched; /* its link is the uplink of a port of the switch */
 	enum device_link kind;
 	uint8_t mac[6];
+	unsigned interface; /* the kernel's, its index; 0: none */
 	struct link_udp *udp;
 	struct link_packet *packet;
 	struct link_dpdk *dpdk;

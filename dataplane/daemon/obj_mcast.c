@@ -7,6 +7,59 @@
 #include "dataplane/daemon/device.h"
 #include "dataplane/daemon/objects.h"
 
+/* A group that some QP of a device is attached to. */
+struct device_group {
+	uint8_t mgid[16];
+	unsigned n_qps;
+	struct device_group *next;
+};
+
+static struct device_group **find_of_device(struct device *dev, const uint8_t mgid[16])
+{
+	struct device_group **g = &dev->groups;
+
+	while (*g && memcmp((*g)->mgid, mgid, sizeof((*g)->mgid)))
+		g = &(*g)->next;
+	return g;
+}
+
+/* The first QP of a group takes the device into it, the last one out. */
+static int join(struct device *dev, const uint8_t mgid[16])
+{
+	struct device_group *g = *find_of_device(dev, mgid);
+	int err;
+
+	if (g) {
+		g->n_qps++;
+		return 0;
+	}
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return -ENOMEM;
+	err = dev->group ? dev->group(dev->ask_ctx, dev->index, mgid, true) : 0;
+	if (err) {
+		free(g);
+		return err;
+	}
+	memcpy(g->mgid, mgid, sizeof(g->mgid));
+	g->n_qps = 1;
+	g->next = dev->groups;
+	dev->groups = g;
+	return 0;
+}
+
+static void leave(struct device *dev, const uint8_t mgid[16])
+{
+	struct device_group **at = find_of_device(dev, mgid), *g = *at;
+
+	if (!g || --g->n_qps)
+		return;
+	if (dev->group)
+		dev->group(dev->ask_ctx, dev->index, mgid, false);
+	*at = g->next;
+	free(g);
+}
+
 static struct mcast_group **find(struct qp *qp, const uint8_t mgid[16])
 {
 	struct mcast_group **g = &qp->groups;
@@ -41,6 +94,11 @@ int request_attach_mcast(struct session *s, const void *body, struct reply *r)
 	if (!g)
 		return -ENOMEM;
 	err = tell_engine(s, qp, ENGINE_MCAST_ADD, req->mgid);
+	if (!err) {
+		err = join(s->dev, req->mgid);
+		if (err)
+			tell_engine(s, qp, ENGINE_MCAST_DEL, req->mgid);
+	}
 	if (err) {
 		free(g);
 		return err;
@@ -66,15 +124,17 @@ int request_detach_mcast(struct session *s, const void *body, struct reply *r)
 		return -EINVAL;
 	*at = g->next;
 	free(g);
+	leave(s->dev, req->mgid);
 	return tell_engine(s, qp, ENGINE_MCAST_DEL, req->mgid);
 }
 
-void mcast_free(struct qp *qp)
+void mcast_free(struct session *s, struct qp *qp)
 {
 	while (qp->groups) {
 		struct mcast_group *g = qp->groups;
 
 		qp->groups = g->next;
+		leave(s->dev, g->mgid);
 		free(g);
 	}
 }

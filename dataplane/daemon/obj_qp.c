@@ -283,7 +283,7 @@ void qp_free(struct session *s, struct qp *qp)
 		xrc_target_free(s, qp);
 		return;
 	}
-	mcast_free(qp);
+	mcast_free(s, qp);
 	give_numbers(s, qp);
 	free_memory(s, qp);
 	count_users(qp, -1);

@@ -106,7 +106,7 @@ void mr_free(struct session *s, struct mr *mr);
 void cq_free(struct session *s, struct cq *cq);
 void srq_free(struct session *s, struct srq *srq);
 void xrcd_free(struct session *s, struct xrcd *xrcd);
-void mcast_free(struct qp *qp);
+void mcast_free(struct session *s, struct qp *qp);
 void qp_free(struct session *s, struct qp *qp);
 void ah_free(struct session *s, struct ah *ah);
 void channel_free(struct session *s, struct channel *ch);

@@ -110,6 +110,7 @@ int plug_in(struct daemon *d, struct links *l, const struct config_device *c, st
 	(*out)->neighbours = links_neighbours(l, index);
 	(*out)->ask = links_ask;
 	(*out)->ask_ctx = l;
+	(*out)->group = links_group;
 	err = join_workers(d, *out);
 	if (!err)
 		err = device_watch_neighbours(*out);
@@ -138,6 +139,7 @@ void plug_out(struct links *l, struct device *dev)
 		control_unwatch(d->control, neighbours_fd(dev->neighbours));
 	dev->neighbours = NULL;
 	dev->ask = NULL;
+	dev->group = NULL;
 	links_del_device(l, dev->index);
 	metrics_forget(dev);
 	device_release(dev);

@@ -7,7 +7,7 @@
 #define HOP_LIMIT_DEFAULT 64
 
 /* RFC 1112 and RFC 2464: the low 23 or 32 bits of the group in the MAC. */
-static void group_mac(const uint8_t dgid[GID_LEN], uint8_t dmac[6])
+void ah_group_mac(const uint8_t dgid[GID_LEN], uint8_t dmac[6])
 {
 	if (gid_is_ipv4(dgid)) {
 		memcpy(dmac, "\x01\x00\x5e", 3);
@@ -23,7 +23,7 @@ static bool find_mac(const uint8_t dgid[GID_LEN], uint8_t dmac[6], ah_neigh_look
 		     void *ctx)
 {
 	if (gid_is_multicast(dgid)) {
-		group_mac(dgid, dmac);
+		ah_group_mac(dgid, dmac);
 		return true;
 	}
 	return (lookup && lookup(ctx, dgid, dmac)) || gid_mac(dgid, dmac);

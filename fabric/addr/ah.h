@@ -17,6 +17,9 @@ struct ah_attr {
 	uint8_t hop_limit;
 };
 
+/* The MAC of a group: RFC 1112, RFC 2464. */
+void ah_group_mac(const uint8_t dgid[GID_LEN], uint8_t dmac[6]);
+
 /* The MAC at which dgid is reached, or the gateway's. false: not known. */
 typedef bool ah_neigh_lookup(void *ctx, const uint8_t dgid[GID_LEN], uint8_t dmac[6]);
 

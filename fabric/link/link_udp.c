@@ -110,7 +110,7 @@ int link_udp_open(struct link_udp *l, const struct link_udp_addr *a, struct link
 	if (!s)
 		return -ENOMEM;
 	s->n = l->n_workers;
-	err = udp_socket_open(s->sock, s->n, a->gid, a->scope_id);
+	err = udp_socket_open(s->sock, s->n, a);
 	if (err)
 		free(s);
 	else
@@ -124,7 +124,7 @@ int link_udp_attach(struct link_port *port, struct link_udp_socks *s)
 	struct udp_socket *own = &s->sock[u->base.worker];
 	int err;
 
-	if (u->n_socks == LINK_UDP_MAX_ADDRS)
+	if (u->n_socks == LINK_UDP_MAX_SOCKS)
 		return -ENOSPC;
 	u->sock[u->n_socks] = *own;
 	err = watch(u, u->n_socks, EPOLL_CTL_ADD);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A worker's port of a UDP link: one socket for each local address. Private to fabric/link. */
+/* A worker's port of a UDP link: one socket for each local address and group. Private to
+ * fabric/link. */
 #pragma once
 
 #include <sys/socket.h>
@@ -19,12 +20,13 @@ struct udp_rx {
 	struct gso_super msg[UDP_RX_MSGS];
 	unsigned n, cur; /* messages, and which is being cut */
 	unsigned packet; /* its next packet */
+	bool is_group;   /* all of it, and every worker got it */
 };
 
 struct udp_port {
 	struct socket_port base;
 	unsigned n_socks;
-	struct udp_socket sock[LINK_UDP_MAX_ADDRS];
+	struct udp_socket sock[LINK_UDP_MAX_SOCKS];
 	int epoll_fd;      /* over all sockets */
 	bool has_gso;      /* until the kernel says that this path cannot */
 	unsigned n_single; /* frames at the head of the queue that must go one by one */

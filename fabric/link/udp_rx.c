@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "fabric/addr/ah.h"
 #include "fabric/addr/gid.h"
 #include "fabric/link/udp_port.h"
 
@@ -92,7 +93,10 @@ static void describe(struct udp_port *u, const struct udp_socket *s, struct mmsg
 				    .len = m->msg_len,
 				    .packet_len = m->msg_len,
 				    .is_ip_id_guessed = s->is_ipv4 };
-	memcpy(path.dmac, u->base.port.mac, 6);
+	if (s->is_group)
+		ah_group_mac(s->addr, path.dmac);
+	else
+		memcpy(path.dmac, u->base.port.mac, 6);
 	memcpy(path.dgid, s->addr, sizeof(path.dgid));
 	read_source(m->msg_hdr.msg_name, &path);
 	read_ctrl(&m->msg_hdr, &path, &out->packet_len);
@@ -109,6 +113,7 @@ static bool read_socket(struct udp_port *u, const struct udp_socket *s)
 	prepare(&in, rx->bytes);
 	n = recvmmsg(s->fd, in.msg, UDP_RX_MSGS, MSG_DONTWAIT, NULL);
 	rx->n = rx->cur = rx->packet = 0;
+	rx->is_group = s->is_group;
 	for (int i = 0; i < n; i++) {
 		struct gso_super *m = &rx->msg[rx->n];
 
@@ -171,7 +176,8 @@ unsigned udp_port_rx(struct link_port *p, uint64_t now, struct frame **f, unsign
 		k = cut(u, f + got, k);
 		if (!k && u->rx.cur < u->rx.n)
 			break; /* no frames: deadline says that there is more */
-		got += socket_port_sort(&u->base, f + got, k);
+		got += u->rx.is_group ? socket_port_keep(&u->base, f + got, k)
+				      : socket_port_sort(&u->base, f + got, k);
 	}
 	return got;
 }

@@ -18,6 +18,10 @@
 #define UDP_NO_CHECK6_RX 102
 #endif
 
+#ifndef SO_BINDTOIFINDEX
+#define SO_BINDTOIFINDEX 62
+#endif
+
 #define BUFFER_BYTES (8 << 20) /* each way; what the kernel grants decides */
 
 struct option {
@@ -100,7 +104,48 @@ static int steer_by_qpn(int fd, unsigned n_workers)
 											 : 0;
 }
 
-static int open_one(struct udp_socket *s, bool is_shared)
+/* What goes to a group leaves by the device's interface, and not beyond its routers. */
+static int set_group_sending(int fd, bool is_ipv4, const struct link_udp_addr *a)
+{
+	const struct ip_mreqn by = { .imr_ifindex = (int)a->interface };
+	const struct option v4 = { IPPROTO_IP, IP_MULTICAST_LOOP, a->loops_groups };
+	const struct option v6[] = {
+		{ IPPROTO_IPV6, IPV6_MULTICAST_LOOP, a->loops_groups },
+		{ IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)a->interface },
+	};
+
+	if (!is_ipv4)
+		return set_options(fd, v6, 2);
+	if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof(by)))
+		return -errno;
+	return set_options(fd, &v4, 1);
+}
+
+/* Other sockets of this host may have the group too: each gets what comes. */
+static int join(int fd, const struct udp_socket *s, const struct link_udp_addr *a)
+{
+	struct ip_mreqn v4 = { .imr_ifindex = (int)a->interface };
+	struct ipv6_mreq v6 = { .ipv6mr_interface = a->interface };
+	const struct option share = { SOL_SOCKET, SO_REUSEADDR, 1 };
+	const struct option there = { SOL_SOCKET, SO_BINDTOIFINDEX, (int)a->interface };
+	const struct option only_ours = { s->is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
+					  s->is_ipv4 ? IP_MULTICAST_ALL : IPV6_MULTICAST_ALL, 0 };
+	int err = set_options(fd, &share, 1);
+
+	if (!err)
+		err = set_options(fd, &only_ours, 1);
+	/* IPv6 does not ask where a member joined. Kernels before 5.7 ask for a capability. */
+	set_options(fd, &there, 1);
+	if (err)
+		return err;
+	memcpy(&v4.imr_multiaddr, s->addr + 12, 4);
+	memcpy(&v6.ipv6mr_multiaddr, s->addr, 16);
+	err = s->is_ipv4 ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof(v4))
+			 : setsockopt(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &v6, sizeof(v6));
+	return err ? -errno : 0;
+}
+
+static int open_one(struct udp_socket *s, bool is_shared, const struct link_udp_addr *a)
 {
 	const struct option gro = { IPPROTO_UDP, UDP_GRO, 1 };
 	const struct option share = { SOL_SOCKET, SO_REUSEPORT, 1 };
@@ -111,26 +156,32 @@ static int open_one(struct udp_socket *s, bool is_shared)
 	if (s->fd < 0)
 		return -errno;
 	err = s->is_ipv4 ? set_ipv4(s->fd) : set_ipv6(s->fd);
-	if (!err && is_shared)
+	if (!err && s->is_group)
+		err = join(s->fd, s, a);
+	else if (!err && is_shared)
 		err = set_options(s->fd, &share, 1);
+	if (!err && a->interface && !s->is_group)
+		err = set_group_sending(s->fd, s->is_ipv4, a);
 	set_options(s->fd, &gro, 1); /* without it packets come one by one */
 	set_buffers(s->fd);
 	return err ? err : bind_to(s->fd, s);
 }
 
-int udp_socket_open(struct udp_socket *s, unsigned n_workers, const uint8_t addr[16],
-		    uint32_t scope_id)
+int udp_socket_open(struct udp_socket *s, unsigned n_workers, const struct link_udp_addr *a)
 {
+	bool is_group = gid_is_multicast(a->gid);
 	int err = 0;
 	unsigned n;
 
 	/* Their order of binding is their number in the group. */
 	for (n = 0; !err && n < n_workers; n++) {
-		s[n] = (struct udp_socket) { .scope_id = scope_id, .is_ipv4 = gid_is_ipv4(addr) };
-		memcpy(s[n].addr, addr, sizeof(s[n].addr));
-		err = open_one(&s[n], n_workers > 1);
+		s[n] = (struct udp_socket) { .scope_id = is_group ? a->interface : a->scope_id,
+					     .is_ipv4 = gid_is_ipv4(a->gid),
+					     .is_group = is_group };
+		memcpy(s[n].addr, a->gid, sizeof(s[n].addr));
+		err = open_one(&s[n], n_workers > 1, a);
 	}
-	if (!err && n_workers > 1)
+	if (!err && n_workers > 1 && !is_group)
 		err = steer_by_qpn(s[0].fd, n_workers);
 	for (unsigned i = 0; err && i < n; i++) {
 		if (s[i].fd >= 0)

@@ -5,7 +5,7 @@ import json
 import os
 
 from harness import NOBODY, Daemon, case, free_port, is_listening, run_cases, wait_for
-from lab import ADDR, Lab
+from lab import ADDR, Lab, sh
 from perftest import BW, LAT
 
 LOOP = {"a": "127.0.0.1", "b": "127.0.0.2"}
@@ -168,6 +168,53 @@ def _():
         else:
             b.__exit__(None)
             raise AssertionError("two daemons have one address")
+
+
+def two_interfaces(lab):
+    """A veth pair with both ends in one namespace, whose kernel takes its own packets back."""
+    lab.ip("a", "link", "add", "left0", "type", "veth", "peer", "name", "right0")
+    for name, address in (("left0", "192.0.2.1/24"), ("right0", "198.51.100.1/24")):
+        lab.ip("a", "link", "set", name, "mtu", 4200)
+        lab.ip("a", "addr", "add", address, "dev", name)
+        sh("nsenter", f"--net={lab.netns['a']}", "sh", "-c",
+           f"cd /proc/sys/net && echo 0 >ipv6/conf/{name}/accept_dad && "
+           f"echo 1 >ipv4/conf/{name}/accept_local && echo 0 >ipv4/conf/{name}/rp_filter && "
+           "echo 0 >ipv4/conf/all/rp_filter")
+    for name in ("left0", "right0"):
+        lab.ip("a", "link", "set", name, "up")
+    for name in ("left0", "right0"):
+        wait_for(f"{name} has a link-local address", lambda n=name: "fe80" in sh(
+            "ip", "-n", lab.name["a"], "-6", "addr", "show", "dev", n, "scope", "link",
+            "-tentative"))
+
+
+@case("groups: members on two interfaces, once each, until they leave; one and two workers")
+def _():
+    for link in ("udp", "packet"):
+        for workers in ("1", "2"):
+            lab = Lab(hosts="a")
+            with lab:
+                two_interfaces(lab)
+                with Daemon("--device", f"link={link},interface=left0", "--device",
+                            f"link={link},interface=right0", "--workers", workers,
+                            netns=lab.netns["a"]) as d:
+                    r = d.run(d.own_program("verbs_datagram"), "group: members")
+                    assert r.output.count("\nok ") == 2, (link, workers, r.output)
+                    shown = sh("ip", "-n", lab.name["a"], "maddr", "show")
+                    assert "239.1.2.3" not in shown and "ff0e::707" not in shown, shown
+
+
+@case("a group is joined while a queue pair is in it")
+def _():
+    lab, (a, b) = on_veth()
+    with lab, a, b:
+        p = a.start(a.own_program("verbs_events"), "group", "uroce0")
+        wait_for("it is a member", lambda: "member" in p.output() or not p.is_alive())
+        shown = sh("ip", "-n", lab.name["a"], "maddr", "show", "dev", "veth0")
+        assert "239.1.2.3" in shown, (shown, p.output())
+        p.kill()
+        wait_for("the group is left", lambda: "239.1.2.3" not in sh(
+            "ip", "-n", lab.name["a"], "maddr", "show", "dev", "veth0"))
 
 
 run_cases()

@@ -4,6 +4,7 @@
  *
  *   verbs_events list DEVICE OTHER   opens DEVICE, lists until OTHER is there, opens that
  *   verbs_events ports DEVICE        tells events of the port, until it is killed
+ *   verbs_events group DEVICE        is a member of 239.1.2.3, until it is killed
  *   verbs_events hold DEVICE         tells DEVICE_FATAL and holds what it has, until it is killed
  *   verbs_events removal DEVICE      checks all that must be so when DEVICE is removed
  */
@@ -93,6 +94,29 @@ static void hold(void)
 	MUST(ibv_alloc_pd(ctx), "ibv_alloc_pd");
 	while (await_event(ctx) != IBV_EVENT_DEVICE_FATAL)
 		;
+	pause();
+}
+
+static void group(void)
+{
+	static const union ibv_gid gid = { .raw = { [10] = 255, 255, 239, 1, 2, 3 } };
+	struct ibv_context *ctx = must_open();
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_UD, .cap = { 1, 1, 1, 1, 0 } };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 1 };
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_qp *qp;
+	int err;
+
+	init.send_cq = init.recv_cq = ibv_create_cq(ctx, 1, NULL, NULL, 0);
+	MUST(pd && init.send_cq, "no PD or CQ");
+	qp = ibv_create_qp(pd, &init);
+	MUST(qp, "no UD QP: %s", strerror(errno));
+	MUST(!ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+	     "to INIT: %s", strerror(errno));
+	err = ibv_attach_mcast(qp, &gid, 0);
+	MUST(!err, "attach_mcast: %s", strerror(err));
+	printf("it is a member\n");
 	pause();
 }
 
@@ -218,10 +242,8 @@ static const struct {
 	int argc;
 	void (*run)(void);
 } mode[] = {
-	{ "list", 4, list },
-	{ "ports", 3, ports },
-	{ "hold", 3, hold },
-	{ "removal", 3, removal },
+	{ "list", 4, list }, { "ports", 3, ports },     { "group", 3, group },
+	{ "hold", 3, hold }, { "removal", 3, removal },
 };
 
 int main(int argc, char **argv)
@@ -234,6 +256,6 @@ int main(int argc, char **argv)
 		other = argv[3];
 		return tap_part(mode[i].run);
 	}
-	fprintf(stderr, "usage: verbs_events list|ports|hold|removal DEVICE...\n");
+	fprintf(stderr, "usage: verbs_events list|ports|group|hold|removal DEVICE...\n");
 	return 2;
 }
