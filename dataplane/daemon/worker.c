@@ -25,6 +25,7 @@
 
 #define BURST         32u
 #define MAX_POSTPONED 128u
+#define EMPTY_SOCKET  32u /* as many looks at memory as a socket that has nothing takes time */
 #define SLICE_NS      500000u /* shorter ones come straight back from a yield */
 
 struct worker_device {
@@ -49,6 +50,7 @@ struct worker {
 	bool has_backlog;     /* a link gave a full burst in this turn: there may be more */
 	unsigned n_postponed; /* turns since timers were looked at */
 	bool is_tx_stuck; /* an engine has packets that its link did not take */
+	unsigned n_sockets; /* ports that are asked by a system call each */
 	bool has_thread;
 	pthread_t thread;
 	pthread_mutex_t start_lock; /* start-up handshake only */
@@ -223,6 +225,7 @@ static void idle(struct worker *w)
 {
 	uint64_t t;
 
+	w->backoff.empty += w->n_sockets * EMPTY_SOCKET;
 	if (!uroce_backoff_due(&w->backoff)) {
 		rte_pause();
 		return;
@@ -391,8 +394,11 @@ int worker_add_device(struct worker *w, struct engine *engine, struct link_port 
 	if (w->n_dev == CONFIG_MAX_DEVICES)
 		return -ENOSPC;
 	w->dev[w->n_dev++] = (struct worker_device) { .engine = engine, .port = port };
+	if (fd < 0)
+		return 0;
+	w->n_sockets++;
 	/* Level-triggered: the next turn empties the link. */
-	return fd < 0 ? 0 : watch(w, fd, EPOLLIN);
+	return watch(w, fd, EPOLLIN);
 }
 
 void worker_del_device(struct worker *w, const struct link_port *port)
@@ -405,8 +411,10 @@ void worker_del_device(struct worker *w, const struct link_port *port)
 	if (at == w->n_dev)
 		return;
 	fd = port->ops->wait_fd(port);
-	if (fd >= 0)
+	if (fd >= 0) {
 		epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+		w->n_sockets--;
+	}
 	port->ops->free(w->dev[at].port, w->dev[at].spare, w->dev[at].n_spare);
 	w->n_dev--;
 	memmove(w->dev + at, w->dev + at + 1, (w->n_dev - at) * sizeof(w->dev[0]));
