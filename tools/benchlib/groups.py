@@ -5,7 +5,8 @@ import os
 import time
 
 from benchlib import parse, peers
-from benchlib.stand import Absent, Veth, on_switch, on_udp_loopback, scheduled, shared_files
+from benchlib.stand import (Absent, Veth, on_memif, on_switch, on_udp_loopback, scheduled,
+                            shared_files)
 from benchlib.stats import round_up
 
 MIB = 1 << 20
@@ -121,11 +122,11 @@ VETH_LINKS = {
     "packet": "link=packet,interface=veth0",
     "dpdk af_packet": "link=dpdk,devargs=net_af_packet0,iface=veth0,blocksz=69632,framesz=4352,"
                       "framecnt=1024,qdisc_bypass=1",
-    "dpdk af_xdp": "link=dpdk,devargs=net_af_xdp0,iface=veth0",
+    "dpdk af_xdp": "link=dpdk,devargs=net_af_xdp0,iface=veth1",
 }
 
 
-def over_veth(stand, mode, program, *more):
+def over_wire(stand, mode, program, *more):
     if "bw" in program:
         return bw(stand, mode, program, MIB, "-t", "16", *more)
     few = str(round_up(mode.round_trips // 10, 100))  # four pollers on two cores take their time
@@ -139,17 +140,27 @@ def _(stack, mode):
     except Absent as why:
         nowhere = _Nowhere(why)
         return {"udp": nowhere.perftest, "packet": nowhere.perftest}
+    veth.add_veth1()
     members = {}
     for name, device in VETH_LINKS.items():
         # One pair of daemons at a time: idle ones would hold the interface too.
         def measure(program, device=device):
             with stack.__class__() as own:
                 veth.stack = own
-                return over_veth(veth.stand(device), mode, program)
+                return over_wire(veth.stand(device), mode, program)
         members[name] = lambda m=measure: m("ib_write_bw")
         members[name + ", latency"] = lambda m=measure: m("ib_write_lat")
     members["iperf3"] = lambda: peers.iperf3(mode.volume, "192.0.2.1", veth.netns)
     return members
+
+
+@group("memif", "two daemons joined by memif: WRITE of 1 MiB, latency of 64 bytes")
+def _(stack, mode):
+    s = absent_if(lambda: on_memif(stack))
+    return {
+        "memif": lambda: over_wire(s, mode, "ib_write_bw"),
+        "memif, latency": lambda: over_wire(s, mode, "ib_write_lat"),
+    }
 
 
 @group("idle-qps", "WRITEs of 64 bytes on one QP beside idle QPs")

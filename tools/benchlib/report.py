@@ -13,6 +13,7 @@ SHOWN = {
     "write-1m": ["gbit_per_s"], "udp-1m": ["gbit_per_s"],
     "rate-64": ["messages_per_s"],
     "veth": ["gbit_per_s", "typical_us", "p99_us"],
+    "memif": ["gbit_per_s", "typical_us", "p99_us"],
     "latency-64": ["typical_us", "p99_us", "p999_us"],
     "events-64": ["typical_us", "p99_us", "p999_us"],
     "idle-qps": ["messages_per_s", "messages_per_s_alone", "ratio", "make_us"],

@@ -4,9 +4,10 @@ import contextlib
 import os
 import resource
 import shutil
+import tempfile
 
 from harness import BUILD, Daemon, Program, free_port, is_listening, wait_for
-from lab import ADDR, Lab
+from lab import ADDR, Lab, sh
 
 LONGEST = 300
 LOOP = {"a": "127.0.0.1", "b": "127.0.0.2"}
@@ -133,6 +134,15 @@ def on_udp_loopback(stack):
     return Stand(stack, daemons, ("uroce0", "uroce0"), LOOP["a"])
 
 
+def on_memif(stack):
+    top = tempfile.mkdtemp(prefix="uroce-bench-")
+    stack.callback(shutil.rmtree, top, ignore_errors=True)
+    daemons = [Daemon("--device", f"link=dpdk,addr=198.18.7.{i},devargs=net_memif0,role={role},"
+                      f"socket={top}/memif.sock,socket-abstract=no")
+               for i, role in enumerate(("server", "client"), 1)]
+    return Stand(stack, daemons, ("uroce0", "uroce0"))
+
+
 class Veth:
     """Two network namespaces joined by a veth pair; devices and sockets there."""
 
@@ -146,6 +156,17 @@ class Veth:
         daemons = [Daemon("--device", device.format(host=h), *options, netns=self.lab.netns[h])
                    for h in "ab"]
         return Stand(self.stack, daemons, ("uroce0", "uroce0"), ADDR["a"])
+
+    def add_veth1(self):
+        """For AF_XDP, which takes all of its interface's packets (the programs meet on veth0) and
+        no veth with a larger MTU; path MTU 2048."""
+        lab = self.lab
+        sh("ip", "link", "add", "veth1", "netns", lab.name["a"], "type", "veth", "peer", "name",
+           "veth1", "netns", lab.name["b"])
+        for i, host in enumerate("ab", 1):
+            lab.ip(host, "link", "set", "veth1", "mtu", 3400)
+            lab.ip(host, "addr", "add", f"198.51.100.{i}/24", "dev", "veth1")
+            lab.ip(host, "link", "set", "veth1", "up")
 
     @property
     def netns(self):
