@@ -63,6 +63,8 @@ BARS = [
              "two daemons, udp over loopback, 1 MiB / UCX tcp"),
     Bar("two daemons, packet or udp over veth, 1 MiB / iperf3", "veth",
         (("packet", BW), ("udp", BW)), ">=", 1.5, ("iperf3", BW)),
+    _against("links", ">=", 4, ("packet", BW), ("dpdk af_packet", BW),
+             "the packet link alone / DPDK's af_packet"),
     Bar("rate beside 10,000 idle QPs / alone", "idle-qps", (("10000 idle QPs", "ratio"),),
         ">=", 0.9),
     Bar("rate beside 10,000 MRs / alone", "idle-mrs", (("10000 MRs", "ratio"),), ">=", 0.9),

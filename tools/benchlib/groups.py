@@ -154,6 +154,15 @@ def _(stack, mode):
     return members
 
 
+@group("links", "packets of 4 KiB over veth by a link alone, one thread each")
+def _(stack, mode):
+    n = mode.volume // 4096
+    return {
+        "packet": lambda: peers.link_loop("packet", n),
+        "dpdk af_packet": lambda: peers.link_loop("af_packet", n),
+    }
+
+
 @group("memif", "two daemons joined by memif: WRITE of 1 MiB, latency of 64 bytes")
 def _(stack, mode):
     s = absent_if(lambda: on_memif(stack))

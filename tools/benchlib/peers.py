@@ -57,6 +57,10 @@ def copy_loop(size, count):
     return parse.own(run(own_program("copy_loop"), size, count))
 
 
+def link_loop(link, count):
+    return parse.own(run(own_program("link_loop"), link, count))
+
+
 def instructions(op, size):
     """What one message costs both engines: the difference of two runs, which repeats exactly."""
     need("valgrind")
