@@ -78,6 +78,9 @@ int device_create(struct device **out, struct daemon *d, unsigned index,
 		  const struct device_net *net, struct link_port *const *ports);
 void device_destroy(struct device *dev);
 
+/* Its interface was made anew, and with it all memberships are gone. */
+void device_rejoin_groups(struct device *dev);
+
 /* A session opens it, and lets go of it: the last one of a removed device destroys it. */
 void device_hold(struct device *dev);
 void device_release(struct device *dev);

@@ -164,6 +164,7 @@ void links_move(struct links *l, unsigned index, const struct netdev *now, const
 	struct links_device *dev = &l->dev[index];
 	int err;
 
+	dev->interface = now->index;
 	if (dev->kind != LINK_PACKET)
 		return;
 	memcpy(dev->mac, mac, sizeof(dev->mac));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataplane/daemon/device.h"
+#include "dataplane/daemon/log.h"
 #include "dataplane/daemon/objects.h"
 
 /* A group that some QP of a device is attached to. */
@@ -58,6 +59,20 @@ static void leave(struct device *dev, const uint8_t mgid[16])
 		dev->group(dev->ask_ctx, dev->index, mgid, false);
 	*at = g->next;
 	free(g);
+}
+
+void device_rejoin_groups(struct device *dev)
+{
+	for (const struct device_group *g = dev->groups; g && dev->group; g = g->next) {
+		char text[GID_TEXT_LEN];
+		int err;
+
+		dev->group(dev->ask_ctx, dev->index, g->mgid, false);
+		err = dev->group(dev->ask_ctx, dev->index, g->mgid, true);
+		if (err)
+			log_error("device %s: group %s cannot be joined again: %s", dev->name,
+				  gid_format(g->mgid, text), strerror(-err));
+	}
 }
 
 static struct mcast_group **find(struct qp *qp, const uint8_t mgid[16])

@@ -49,18 +49,21 @@ static void apply(struct portwatch *p, struct device *dev, struct netdev *now)
 
 static void look(struct portwatch *p, struct device *dev)
 {
-	bool was_up = device_is_up(dev), has_mac = false, has_gids;
+	bool was_up = device_is_up(dev), is_new, has_mac = false, has_gids;
 	struct netdev now;
 
 	/* Out of descriptors, say: better what was than nothing. */
 	if (device_net_look(&now, &dev->asked))
 		return;
-	if (now.index && now.index != dev->net.dev.index) {
+	is_new = now.index && now.index != dev->net.dev.index;
+	if (is_new) {
 		has_mac = device_net_take_mac(&dev->net, &now);
 		memcpy(dev->mac, dev->net.mac, sizeof(dev->mac));
 		links_move(p->l, dev->index, &now, dev->mac);
 	}
 	apply(p, dev, &now);
+	if (is_new)
+		device_rejoin_groups(dev);
 	if (device_net_take_mtu(&dev->net, &dev->asked, &now)) {
 		log_info("device %s: the path MTU is %u", dev->name, dev->net.path_mtu);
 		links_set_mtu(p->l, dev->index, dev->net.ip_mtu);

@@ -121,14 +121,6 @@ int link_packet_move(struct link_packet *l, unsigned interface)
 	int err = 0;
 
 	l->interface = interface;
-	/* Those of link-local addresses were the old one's. */
-	for (unsigned n = l->n_guards; n; n--) {
-		uint8_t addr[GID_LEN];
-
-		memcpy(addr, l->guard[0].addr, GID_LEN);
-		link_packet_del_addr(l, addr);
-		link_packet_add_addr(l, addr);
-	}
 	for (unsigned w = 0; !err && w < l->n_workers; w++)
 		err = packet_socket_move(l->port[w]->fd, interface);
 	return err;

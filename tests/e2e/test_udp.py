@@ -212,6 +212,9 @@ def _():
         wait_for("it is a member", lambda: "member" in p.output() or not p.is_alive())
         shown = sh("ip", "-n", lab.name["a"], "maddr", "show", "dev", "veth0")
         assert "239.1.2.3" in shown, (shown, p.output())
+        lab.rejoin()
+        wait_for("the group is joined on the interface made anew", lambda: "239.1.2.3" in sh(
+            "ip", "-n", lab.name["a"], "maddr", "show", "dev", "veth0"))
         p.kill()
         wait_for("the group is left", lambda: "239.1.2.3" not in sh(
             "ip", "-n", lab.name["a"], "maddr", "show", "dev", "veth0"))
