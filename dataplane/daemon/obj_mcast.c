@@ -24,7 +24,19 @@ static struct device_group **find_of_device(struct device *dev, const uint8_t mg
 	return g;
 }
 
-/* The first QP of a group takes the device into it, the last one out. */
+static unsigned count_of_device(const struct device *dev)
+{
+	unsigned n = 0;
+
+	for (const struct device_group *g = dev->groups; g; g = g->next)
+		n++;
+	return n;
+}
+
+/*
+ * The first QP of a group takes the device into it, the last one out. No more groups than programs
+ * are told: over udp each has sockets, which other programs and addresses need as well.
+ */
 static int join(struct device *dev, const uint8_t mgid[16])
 {
 	struct device_group *g = *find_of_device(dev, mgid);
@@ -34,6 +46,8 @@ static int join(struct device *dev, const uint8_t mgid[16])
 		g->n_qps++;
 		return 0;
 	}
+	if (count_of_device(dev) >= DEVICE_MAX_MCAST_GROUP)
+		return -ENOMEM;
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return -ENOMEM;

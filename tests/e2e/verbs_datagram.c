@@ -389,6 +389,45 @@ static void bad_groups(void)
 	close_dg(&d);
 }
 
+static union ibv_gid numbered_group(unsigned i)
+{
+	union ibv_gid g = group6;
+
+	g.raw[14] = (uint8_t)(i >> 8);
+	g.raw[15] = (uint8_t)i;
+	return g;
+}
+
+/* One program must not take what others need. */
+static void as_many_groups_as_announced(void)
+{
+	struct ibv_device_attr attr;
+	union ibv_gid g;
+	unsigned n;
+	struct dg d;
+	int err;
+
+	open_dg(&d, "uroce0");
+	MUST(!ibv_query_device(d.port->ctx, &attr), "query_device: %s", strerror(errno));
+	n = (unsigned)attr.max_mcast_grp;
+	for (unsigned i = 0; i < n; i++) {
+		g = numbered_group(i);
+		attach(&d, &g);
+	}
+	g = numbered_group(n);
+	err = ibv_attach_mcast(d.qp, &g, 0);
+	MUST(err == ENOMEM, "one group more than the %u announced: %s", n, strerror(err));
+	g = numbered_group(0);
+	detach(&d, &g);
+	g = numbered_group(n);
+	attach(&d, &g);
+	for (unsigned i = 1; i <= n; i++) {
+		g = numbered_group(i);
+		detach(&d, &g);
+	}
+	close_dg(&d);
+}
+
 static const struct tap_case cases[] = {
 	{ "a datagram over IPv4: GRH area, source QP, immediate, packet type", arrives_v4, 0 },
 	{ "a datagram over IPv6: GRH area, source QP, immediate, packet type", arrives_v6, 0 },
@@ -401,6 +440,7 @@ static const struct tap_case cases[] = {
 	{ "an IPv4 group: members of both devices, once each, until they detach", multicast_v4, 0 },
 	{ "an IPv6 group: members of both devices, once each, until they detach", multicast_v6, 0 },
 	{ "what cannot be a group, or in one, is refused", bad_groups, 0 },
+	{ "no more groups than the device announces", as_many_groups_as_announced, 0 },
 };
 
 int main(int argc, char **argv)
