@@ -52,7 +52,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		uroce_poll_found();
 		return show(ex, cq);
 	}
-	uroce_cq_give_back(cq);
+	uroce_cq_rotate(cq);
 	uroce_unlock(&cq->lock);
 	if (atomic_load_explicit(&ctx->is_dead, memory_order_relaxed))
 		return start_dead(ctx, cq);
@@ -78,7 +78,7 @@ static void end_poll(struct ibv_cq_ex *ex)
 	bool was_flushing = cq->is_flushing;
 
 	cq->is_flushing = false;
-	uroce_cq_give_back(cq);
+	uroce_cq_rotate(cq);
 	uroce_unlock(&cq->lock);
 	if (was_flushing)
 		pthread_mutex_unlock(&ctx->objects);

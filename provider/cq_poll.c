@@ -102,10 +102,14 @@ static bool take_from(struct uroce_cq *cq, uint32_t sub, struct uroce_cqe *cqe)
 	}
 	while (!found && cons != cq->prod[sub]) {
 		memcpy(cqe, cqe_at(cq, ring, cons++), sizeof(*cqe));
+		/*
+		 * Before the request's slot is free: another thread may post into it at once, and
+		 * a CQ of just that many entries must have room for its completion.
+		 */
+		uroce_ring_consume(ring, cons);
 		found = resolve(cq, cqe);
 	}
 	cq->cons[sub] = cons;
-	cq->taken |= 1u << sub;
 	return found;
 }
 
@@ -123,12 +127,8 @@ bool uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
 }
 
 /* Each poll begins at another worker's sub-ring, so that none starves behind a busy one. */
-void uroce_cq_give_back(struct uroce_cq *cq)
+void uroce_cq_rotate(struct uroce_cq *cq)
 {
-	for (uint32_t sub = 0; cq->taken; sub++, cq->taken >>= 1) {
-		if (cq->taken & 1)
-			uroce_ring_consume(uroce_cq_sub(cq, sub), cq->cons[sub]);
-	}
 	if (++cq->next_sub >= cq->n_subs)
 		cq->next_sub = 0;
 }
@@ -197,7 +197,7 @@ static int harvest(struct uroce_cq *cq, int n, struct ibv_wc *wc)
 
 	while (got < n && uroce_cq_take(cq, &cqe))
 		fill_wc(&wc[got++], &cqe);
-	uroce_cq_give_back(cq);
+	uroce_cq_rotate(cq);
 	return got;
 }
 

@@ -95,7 +95,6 @@ struct uroce_cq {
 	uint32_t next_sub; /* where the next poll begins */
 	uint32_t cons[UROCE_MAX_WORKERS];
 	uint32_t prod[UROCE_MAX_WORKERS]; /* as last looked up: entries before it are there */
-	uint32_t taken;                   /* bit: cons of that sub-ring is to be published */
 	atomic_bool is_unlooked;          /* an event was read and nobody has polled since */
 	struct uroce_cqe cur;             /* extended polling: the completion being read */
 	bool is_flushing;                 /* extended polling: of a dead daemon, `objects` held */
@@ -296,8 +295,7 @@ int uroce_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 void uroce_cq_purge(struct uroce_cq *cq, const struct uroce_qp *qp); /* lock held */
 /* The next completion for the program, wr_id and opcode as it posted them. Lock held. */
 bool uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe);
-void uroce_cq_give_back(
-	struct uroce_cq *cq); /* after the last take: the entries are free. Lock held */
+void uroce_cq_rotate(struct uroce_cq *cq); /* after the last take. Lock held */
 /* The daemon is dead: the next request of this CQ's QPs, flushed. `objects` and lock held. */
 bool uroce_cq_take_flushed(struct uroce_context *ctx, struct uroce_cq *cq, struct uroce_cqe *cqe);
 /* A poll was empty: let others work. 0, or EIO: the CQ is in error. Lock not held. */
