@@ -318,6 +318,26 @@ static void detach(struct dg *d, const union ibv_gid *group)
 	MUST(!err, "detach_mcast: %s", strerror(err));
 }
 
+/*
+ * What a member sends comes to itself as well. The datagram before may have been on its way to its
+ * worker when it became a member.
+ */
+static void expect_own(struct dg *d, uint32_t len)
+{
+	bool was_sent = false, came = false;
+
+	while (!was_sent || !came) {
+		struct ibv_wc wc = vcq_expect(d->cq, IBV_WC_SUCCESS);
+
+		if (wc.opcode == IBV_WC_SEND)
+			was_sent = true;
+		else if (wc.byte_len == GRH + len)
+			came = true;
+		else
+			MUST(wc.byte_len == GRH + len - 1, "the sender as a member");
+	}
+}
+
 /* Three members on two devices, one of them the sender's; and one that is not. */
 static void multicast(const union ibv_gid *group, uint8_t sgid_index)
 {
@@ -346,8 +366,8 @@ static void multicast(const union ibv_gid *group, uint8_t sgid_index)
 	MUST(vcq_expect(c.cq, IBV_WC_SUCCESS).byte_len == GRH + 301, "the member that stays");
 	attach(&a, group);
 	receive(&c, 0);
-	send_one(&a, ah, 0xffffff, QKEY, 302);
-	MUST(vcq_expect(a.cq, IBV_WC_SUCCESS).byte_len == GRH + 302, "the sender as a member");
+	try_send(&a, ah, 0xffffff, QKEY, 302);
+	expect_own(&a, 302);
 	MUST(vcq_expect(c.cq, IBV_WC_SUCCESS).byte_len == GRH + 302, "the member that stays");
 	must_be_silent(&b, "detached");
 	must_be_silent(&outside, "never attached");
