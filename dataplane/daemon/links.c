@@ -293,6 +293,7 @@ int links_add_device(struct links *l, unsigned index, const struct device_net *n
 	if (!err && (err = join_switch(l, dev, net)))
 		close_link(l, dev);
 	if (err) {
+		memset(dev, 0, sizeof(*dev));
 		log_error("device %s: the %s link does not open: %s", net->name,
 			  device_link_name[net->link], why(net, err, text, sizeof(text)));
 		return err;
@@ -300,6 +301,7 @@ int links_add_device(struct links *l, unsigned index, const struct device_net *n
 	dev->fault = link_fault_create(links_port(dev), l->d->n_workers, dev->outer);
 	if (!dev->fault) {
 		close_link(l, dev);
+		memset(dev, 0, sizeof(*dev));
 		return -ENOMEM;
 	}
 	memcpy(ports, dev->outer, l->d->n_workers * sizeof(*ports));

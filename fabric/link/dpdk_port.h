@@ -7,6 +7,7 @@
 #include "fabric/link/link_dpdk.h"
 #include "fabric/link/next_hop.h"
 #include "fabric/link/own_frames.h"
+#include "fabric/link/packet_socket.h"
 #include "fabric/link/socket_port.h"
 
 #define DPDK_OUT   0u        /* where frames for worker 0 to send wait in link_dpdk.out */
@@ -17,11 +18,7 @@ struct link_dpdk {
 	struct ether_host host; /* table NULL: a kernel is the host */
 	uint16_t vlan;
 	unsigned interface; /* the kernel's, whose addresses are guarded; 0: ours alone */
-	unsigned n_guards;
-	struct {
-		int fd;
-		uint8_t addr[GID_LEN];
-	} guard[ETHER_HOST_ADDRS];
+	struct packet_guards guards;
 	struct handoff *handoff; /* received, to their workers */
 	struct handoff *out;     /* to be sent, from other workers */
 	unsigned n_workers;

@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <rte_ring.h>
 
 #include "fabric/link/dpdk_port.h"
-#include "fabric/link/packet_socket.h"
 #include "fabric/wire/hdr.h"
 
 static uint64_t port_deadline(const struct link_port *p)
@@ -117,25 +115,13 @@ void link_dpdk_del_addr(struct link_dpdk *l, const uint8_t gid[GID_LEN])
 /* As for a packet link: the kernel sees the packets too. */
 void link_dpdk_add_guard(struct link_dpdk *l, const uint8_t gid[GID_LEN])
 {
-	int fd = l->interface && l->n_guards < ETHER_HOST_ADDRS
-			 ? packet_guard_open(gid, l->interface)
-			 : -1;
-
-	if (fd < 0)
-		return;
-	l->guard[l->n_guards].fd = fd;
-	memcpy(l->guard[l->n_guards++].addr, gid, GID_LEN);
+	if (l->interface)
+		packet_guards_add(&l->guards, gid, l->interface);
 }
 
 void link_dpdk_del_guard(struct link_dpdk *l, const uint8_t gid[GID_LEN])
 {
-	for (unsigned i = 0; i < l->n_guards; i++) {
-		if (memcmp(l->guard[i].addr, gid, GID_LEN))
-			continue;
-		close(l->guard[i].fd);
-		l->guard[i] = l->guard[--l->n_guards];
-		return;
-	}
+	packet_guards_del(&l->guards, gid);
 }
 
 uint32_t link_dpdk_mtu(const struct link_dpdk *l)
@@ -220,8 +206,7 @@ void link_dpdk_destroy(struct link_dpdk *l)
 		frame_pool_put(l->port[0]->base.pool, FRAME_POOL_NO_WORKER, f, n);
 	for (unsigned w = 0; w < l->n_workers; w++)
 		free_port(l->port[w]);
-	for (unsigned i = 0; i < l->n_guards; i++)
-		close(l->guard[i].fd);
+	packet_guards_close(&l->guards);
 	handoff_destroy(l->handoff);
 	handoff_destroy(l->out);
 	free(l->host.table);

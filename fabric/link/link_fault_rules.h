@@ -14,10 +14,12 @@
  *   dir=tx|rx|both  seed=7
  * For one packet, once, `--once` and then
  *   opcode=read-response-middle nth=3 qpn=17 psn=0x100 dir=tx
- * action=drop|dup|reorder|corrupt|mark|delay delay=1ms                                     for
- * action=delay opcode may be the beginning of several: read-response is each of its four. qpn is
- * the destination QP's, which is the one that a packet names. nth counts the packets that all the
- * rest fits. Left out, a word fits anything, nth is 1 and action drop.
+ *   action=drop|dup|reorder|corrupt|mark|delay
+ *   delay=1ms                                     for action=delay
+ *
+ * opcode may be the beginning of several: read-response is each of its four. qpn is the destination
+ * QP's, which is the one that a packet names. nth counts the packets that all the rest fits. Left
+ * out, a word fits anything, nth is 1 and action drop.
  */
 #pragma once
 

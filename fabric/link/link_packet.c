@@ -9,12 +9,9 @@
 #include "fabric/link/packet_port.h"
 
 struct link_packet {
-	unsigned n_workers, n_guards;
+	unsigned n_workers;
 	unsigned interface;
-	struct {
-		int fd;
-		uint8_t addr[GID_LEN];
-	} guard[LINK_PACKET_MAX_ADDRS];
+	struct packet_guards guards;
 	struct handoff *handoff;
 	struct packet_port *port[];
 };
@@ -94,26 +91,14 @@ static int make_port(struct link_packet *l, const struct link_packet_conf *conf,
 	return u->fd < 0 ? u->fd : 0;
 }
 
-/* An address that goes away meanwhile needs none, one whose port is taken is guarded already. */
 void link_packet_add_addr(struct link_packet *l, const uint8_t addr[GID_LEN])
 {
-	int fd = l->n_guards < LINK_PACKET_MAX_ADDRS ? packet_guard_open(addr, l->interface) : -1;
-
-	if (fd < 0)
-		return;
-	l->guard[l->n_guards].fd = fd;
-	memcpy(l->guard[l->n_guards++].addr, addr, GID_LEN);
+	packet_guards_add(&l->guards, addr, l->interface);
 }
 
 void link_packet_del_addr(struct link_packet *l, const uint8_t addr[GID_LEN])
 {
-	for (unsigned i = 0; i < l->n_guards; i++) {
-		if (memcmp(l->guard[i].addr, addr, GID_LEN))
-			continue;
-		close(l->guard[i].fd);
-		l->guard[i] = l->guard[--l->n_guards];
-		return;
-	}
+	packet_guards_del(&l->guards, addr);
 }
 
 int link_packet_move(struct link_packet *l, unsigned interface)
@@ -160,8 +145,7 @@ void link_packet_destroy(struct link_packet *l)
 {
 	for (unsigned w = 0; w < l->n_workers; w++)
 		free_port(l->port[w]);
-	for (unsigned i = 0; i < l->n_guards; i++)
-		close(l->guard[i].fd);
+	packet_guards_close(&l->guards);
 	handoff_destroy(l->handoff);
 	free(l);
 }

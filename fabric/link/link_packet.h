@@ -14,8 +14,6 @@
 #include "fabric/link/frame_pool.h"
 #include "fabric/link/link.h"
 
-#define LINK_PACKET_MAX_ADDRS 16u
-
 struct link_packet;
 
 struct link_packet_conf {
@@ -27,7 +25,7 @@ struct link_packet_conf {
 	uint16_t mtu;
 	uint16_t vlan;                  /* id of the tag that frames carry; 0: none */
 	struct neigh_table *neigh;      /* where destinations are; outlives the link */
-	const uint8_t (*addr)[GID_LEN]; /* the interface's: see packet_socket.h, packet_guard */
+	const uint8_t (*addr)[GID_LEN]; /* the interface's: see packet_socket.h, packet_guards */
 	unsigned n_addrs;
 	void (*wake)(void *ctx, unsigned worker); /* as in link_switch.h */
 	void *wake_ctx;

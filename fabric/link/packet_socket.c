@@ -181,7 +181,7 @@ static bool kernel_describes_super_frames(void)
 	       (major > 6 || (major == 6 && minor >= 2));
 }
 
-int packet_guard_open(const uint8_t addr[GID_LEN], unsigned interface)
+static int open_guard(const uint8_t addr[GID_LEN], unsigned interface)
 {
 	static const struct sock_filter nothing[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
 	const struct sock_fprog prog = { 1, (struct sock_filter *)nothing };
@@ -207,4 +207,31 @@ int packet_guard_open(const uint8_t addr[GID_LEN], unsigned interface)
 		return fd;
 	close(fd);
 	return err;
+}
+
+void packet_guards_add(struct packet_guards *g, const uint8_t addr[GID_LEN], unsigned interface)
+{
+	int fd = g->n < PACKET_GUARDS ? open_guard(addr, interface) : -1;
+
+	if (fd < 0)
+		return;
+	g->of[g->n].fd = fd;
+	memcpy(g->of[g->n++].addr, addr, GID_LEN);
+}
+
+void packet_guards_del(struct packet_guards *g, const uint8_t addr[GID_LEN])
+{
+	for (unsigned i = 0; i < g->n; i++) {
+		if (memcmp(g->of[i].addr, addr, GID_LEN))
+			continue;
+		close(g->of[i].fd);
+		g->of[i] = g->of[--g->n];
+		return;
+	}
+}
+
+void packet_guards_close(struct packet_guards *g)
+{
+	while (g->n)
+		close(g->of[--g->n].fd);
 }

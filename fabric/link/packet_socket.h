@@ -39,7 +39,19 @@ uint32_t packet_socket_overruns(int fd);
 /*
  * The kernel answers packets for a UDP port that nobody has with ICMP "port unreachable", and a
  * peer may believe it. So somebody has it: a socket that discards all it gets. Where the kernel can
- * pass super-frames on, it also makes the kernel coalesce packets to this port. A descriptor, or a
- * negative errno; -EADDRINUSE is as good.
+ * pass super-frames on, it also makes the kernel coalesce packets to this port. One for each
+ * address of the interface; all zero: none.
  */
-int packet_guard_open(const uint8_t addr[GID_LEN], unsigned interface);
+#define PACKET_GUARDS 16u
+struct packet_guards {
+	unsigned n;
+	struct {
+		int fd;
+		uint8_t addr[GID_LEN];
+	} of[PACKET_GUARDS];
+};
+
+/* An address that goes away meanwhile needs none, one whose port is taken is guarded already. */
+void packet_guards_add(struct packet_guards *g, const uint8_t addr[GID_LEN], unsigned interface);
+void packet_guards_del(struct packet_guards *g, const uint8_t addr[GID_LEN]);
+void packet_guards_close(struct packet_guards *g);
